@@ -10,7 +10,7 @@ import { distinctPages, includeWalk } from "./scenarios/DistinctPages.ts"
 import { draftNotes } from "./scenarios/DraftNotes.ts"
 import { exporting } from "./scenarios/Export.ts"
 import { healthPages, healthRemedies, healthScans, healthSnapshots } from "./scenarios/Health.ts"
-import { importing } from "./scenarios/Import.ts"
+import { importing, importingMillion } from "./scenarios/Import.ts"
 import { jobsBeside } from "./scenarios/JobsBeside.ts"
 import { feed, longWalk } from "./scenarios/LongWalk.ts"
 import { manyAgents } from "./scenarios/ManyAgents.ts"
@@ -33,6 +33,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   includeWalk,
   feed,
   importing,
+  importingMillion,
   exporting,
   publishingBeside,
   jobsBeside,

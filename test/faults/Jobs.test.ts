@@ -140,11 +140,11 @@ const beginBulk = ({ accountId, actor }: World) =>
   }).pipe(actingAs(actor))
 
 /** Begins a job that sets a field of all products, which it collects itself. */
-const beginFound = ({ actor, entities }: World) =>
+const beginFound = ({ actor, entities }: World, vendor = "Fell") =>
   Effect.flatMap(BulkJobs, (jobs) =>
     jobs.begin(
       { kind: "product", filters: { search: "tent" }, count: entities },
-      { _tag: "SetField", storeId: null, key: "vendor", value: "Fell" }
+      { _tag: "SetField", storeId: null, key: "vendor", value: vendor }
     )
   ).pipe(actingAs(actor))
 
@@ -609,6 +609,40 @@ describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
           }).pipe(actingAs(actor))
         })
     )
+
+    for (const isPlanted of [false, true])
+      it.effect.runIf(!isPlanted || runsPlanted)(
+        isPlanted
+          ? "two jobs that take the revisions of their steps overwrite each other, which is detected (planted fault)"
+          : "two jobs collect the same entities at once: one of them changes each draft, and the other refuses it",
+        () =>
+          Effect.gen(function* () {
+            const world = yield* aWorld(amount(300, 4_000))
+            const { accountId, actor, entities } = world
+            yield* Effect.gen(function* () {
+              const sql = yield* SqlClient.SqlClient
+              const begun = [yield* beginFound(world, "Fell"), yield* beginFound(world, "Tern")]
+              const settled = Effect.flatMap(JobWorker, ({ settle }) =>
+                // At once, each step of one job waits for the same step of the other, which hides the fault.
+                Effect.forEach(begun, ({ id }) => settle(id, nothing), { concurrency: isPlanted ? 1 : "unbounded" })
+              )
+              const ended = yield* isPlanted ? Effect.provide(settled, LateRevisions) : settled
+              const results = ended.map((job) => Option.getOrThrow(job).result ?? {})
+              const sum = (name: string) => results.reduce((all, result) => all + (result[name] ?? 0), 0)
+              const written = yield* count(sql`
+                SELECT count(*) FROM entity_history h WHERE h.account_id = ${accountId} AND h.draft_revision > 1`)
+              const most = yield* count(sql`
+                SELECT max(e.draft_revision) AS count FROM entity e WHERE e.account_id = ${accountId}`)
+              report("Two jobs on the same entities", { results, written, most, isPlanted })
+              assert.strictEqual(written, sum("changed"))
+              assert.strictEqual(sum("changed") + sum("refused"), 2 * entities)
+              if (isPlanted) return assert.isAbove(most, 2)
+              assert.strictEqual(most, 2)
+              assert.strictEqual(written, entities)
+              assert.deepStrictEqual((yield* wrongDerivations(accountId)).wrong, [])
+            }).pipe(actingAs(actor))
+          })
+      )
 
     for (const isPlanted of [false, true])
       it.effect.runIf(!isPlanted || runsPlanted)(

@@ -50,6 +50,8 @@ const importFile = async (url: string, path: string, count: number) => {
   return { seconds, megabytes }
 }
 
+type Measured = Awaited<ReturnType<typeof importFile>>
+
 /** Tables in the order of their references; other tables that an import writes are appended. */
 const inOrder = ["entity", "store_version", "entity_media", "import_run", "import_item"]
 
@@ -168,6 +170,63 @@ export const importing: Scenario = {
         )
       ].join("\n\n")
       return { report, postgresVersion: await postgresVersionOf(urlOf("catalog_bench_import")) }
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+/** Ten times as many products may take at most so many times as long. */
+const maxGrowthOfTime = 11
+
+/** Compares an import of ten times as many products, a million, with an import. */
+export const importingMillion: Scenario = {
+  name: "import-million",
+  title: "Import of a million",
+  run: async ({ rounds: count }) => {
+    const folder = mkdtempSync(join(tmpdir(), "bench-import-"))
+    const database = "catalog_bench_import"
+    try {
+      const sizes = [products, 10 * products]
+      for (const size of sizes) await writeExport(join(folder, `${size}.csv`), size)
+      const rounds: Array<ReadonlyArray<Measured>> = []
+      for (let number = 1; number <= count; number++) {
+        const measured: Array<Measured> = []
+        for (const size of sizes) {
+          const one = await importFile(await prepare(database), join(folder, `${size}.csv`), size)
+          progress(`round ${number}: ${whole(size)} products in ${whole(one.seconds)} s, ${whole(one.megabytes)} MB`)
+          measured.push(one)
+        }
+        rounds.push(measured)
+      }
+      const figures = (value: (less: Measured, more: Measured) => number, digits: number) => {
+        const { max, median, min } = spreadOf(rounds.map(([less, more]) => value(less as Measured, more as Measured)))
+        return { cells: [median, min, max].map((figure) => figure.toFixed(digits)), max }
+      }
+      const times = figures((less, more) => more.seconds / less.seconds, 2)
+      const grown = figures((less, more) => more.megabytes - less.megabytes, 0)
+      const report = [
+        `${sizes.map(whole).join(" and ")} products with ${variantsOf} variants and an image each, into an empty catalog; ${count} rounds. Memory is the most that the process held.`,
+        table(
+          ["", "median", "min", "max", "target", "met"],
+          [
+            ...sizes.map((size, place) => [
+              `${whole(size)}, s`,
+              ...figures((...both) => both[place]?.seconds ?? 0, 1).cells,
+              "",
+              ""
+            ]),
+            ["time", ...times.cells, `≤ ${ratio(maxGrowthOfTime)}`, times.max <= maxGrowthOfTime ? "yes" : "no"],
+            [
+              "memory gained, MB",
+              ...grown.cells,
+              `< ${maxGrowthMegabytes}`,
+              grown.max < maxGrowthMegabytes ? "yes" : "no"
+            ]
+          ]
+        )
+      ].join("\n\n")
+      return { report, postgresVersion: await postgresVersionOf(urlOf(database)) }
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
