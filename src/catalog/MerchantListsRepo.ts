@@ -114,10 +114,10 @@ const makeWithRoom =
     sql.withTransaction(Effect.zipRight(sql`SELECT set_config('work_mem', '32MB', true)`, read))
 
 /**
- * Up to `maxFew` matches are found by the indexes of the filters. More are read in the order of the list, from one window. If that has
- * not enough of them, they are far away in the order: then all matches up to a bound are read. `maxFew` matches are known, and their
- * ids are random, so the bound that fills the page leaves out nearly all others.
- * A page after the first begins with the window, because many matches are usual there, and it counts nothing.
+ * Reads a page in the first of three ways that has enough rows. First, up to `maxFew` matches by the indexes of the filters: enough if
+ * there are no more. Second, one window in the order of the list: enough if matches are frequent there. Third, all matches before a
+ * bound: the place at which a page of the known matches would end. The real page ends no later, and few matches lie before it, because
+ * the known matches are a random part of all. A page after the first begins with the second way, which usually has enough rows.
  */
 const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["window"] => {
   const statements = makeWindowStatements(sql)
