@@ -9,6 +9,7 @@ import { ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import type { Store } from "../model/Store.ts"
+import { DigestMap } from "../runtime/DigestMap.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { UuidSource } from "../runtime/Identifiers.ts"
 import { makePause } from "../runtime/Pause.ts"
@@ -44,7 +45,7 @@ const makeBatchPlanning = Effect.gen(function* () {
     store: Store,
     batch: ReadonlyArray<ImportedProduct>,
     { rules, sharedSkus }: Pick<CheckedFile, "sharedSkus"> & { readonly rules: KeyRules },
-    earlierLines: ReadonlyMap<EntityId, number>,
+    earlierLines: DigestMap,
     problems: ImportProblems
   ) =>
     transaction.run(
@@ -118,7 +119,7 @@ export const makeImportComparison = Effect.gen(function* () {
       const metafields = new ImportedMetafields(file, rules)
       const problems = new ImportProblems()
       // The line on which each matched product begins in the file, by the product's id in the catalog.
-      const earlierLines = new Map<EntityId, number>()
+      const earlierLines = new DigestMap()
       const staging = new ImportStaging(repo, accountId, id, store.id)
       const pause = yield* makePause
       const planParts = (parts: Chunk.Chunk<ProductPart>) =>
@@ -193,7 +194,7 @@ const toStoreProduct = (product: ImportedProduct, rules: KeyRules): StoreProduct
 interface TargetIndex {
   readonly byHandle: ReadonlyMap<string, EntityId>
   readonly bySku: ReadonlyMap<string, EntityId>
-  readonly earlierLines: ReadonlyMap<EntityId, number>
+  readonly earlierLines: DigestMap
   readonly lines: ReadonlyMap<EntityId, number>
 }
 

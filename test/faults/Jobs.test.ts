@@ -721,10 +721,9 @@ describe.skipIf(!serverAnswers)("concurrent workers and commands", () => {
                 apply([CatalogChange.SetAttributes({ entityId, values: { vendor: "Tern" } })])
               )
               yield* Effect.repeat(waits, { until: (all) => all === 1, schedule: Schedule.spaced("5 millis") })
-              const begin = isPlanted
-                ? beginFound(world).pipe(Effect.provide(BulkJobs.layer.pipe(Layer.provide(sharedLock))))
-                : beginFound(world)
-              const begun = yield* Effect.fork(begin)
+              const begun = yield* isPlanted
+                ? Effect.fork(Effect.provide(beginFound(world), BulkJobs.layer.pipe(Layer.provide(sharedLock))))
+                : Effect.fork(beginFound(world))
               const isBegun = Effect.map(Fiber.poll(begun), Option.isSome)
               yield* Effect.repeat(Effect.all([waits, isBegun]), {
                 until: ([all, done]) => all === 2 || done,

@@ -1,5 +1,6 @@
 import { Chunk, Effect, Option, Stream } from "effect"
 import type { ExportedMetafield } from "../../model/Definition.ts"
+import { DigestMap } from "../../runtime/DigestMap.ts"
 import type { ImportedProduct, ImportFileRejected } from "../ImportedProduct.ts"
 import { MetafieldInference } from "./MetafieldInference.ts"
 import { empty, readShopifyCsv, ShopifyCsvPart, type ShopifyCsvSummary } from "./ShopifyCsv.ts"
@@ -21,13 +22,13 @@ export interface InspectedCsv extends ShopifyCsvSummary {
 
 /** Finds the SKUs that several products have. Keeps all SKUs in memory: about 30 MB for 300,000. */
 class SkuCensus {
-  readonly seen = new Set<string>()
+  readonly seen = new DigestMap()
   readonly shared = new Set<string>()
 
   take({ variants }: ImportedProduct): void {
     for (const sku of new Set(variants.flatMap(({ values }) => values.sku || []))) {
-      if (this.seen.has(sku)) this.shared.add(sku)
-      else this.seen.add(sku)
+      if (this.seen.get(sku) === undefined) this.seen.set(sku, 1)
+      else this.shared.add(sku)
     }
   }
 }

@@ -1,5 +1,6 @@
 import { Either } from "effect"
 import type { EntityKind } from "../../model/Attribute.ts"
+import { DigestMap } from "../../runtime/DigestMap.ts"
 import { ImportedProduct, type ImportedVariant, type ImportProblems, quoted } from "../ImportedProduct.ts"
 import * as Cells from "./ShopifyCsvCells.ts"
 import { type Column, type Columns, entriesOf, type MetafieldColumn } from "./ShopifyCsvColumns.ts"
@@ -156,7 +157,7 @@ export class ShopifyCsvProducts {
   /** The handle of a product whose first line is malformed. Its further lines are skipped. */
   unreadable: string | null = null
   /** Line on which each handle first occurs. Detects a product whose lines do not follow one another. */
-  readonly seen = new Map<string, number>()
+  readonly seen = new DigestMap()
   readonly ignoredCells: Array<number>
   current: Draft | null = null
   products = 0
