@@ -141,7 +141,7 @@ layer(TestServices, { excludeTestServices: true })("reconciles of random catalog
       const found = yield* Effect.forEach(samples, (sample) => contradictions(sample, false))
       const rows = found.reduce((sum, each) => sum + each.rows, 0)
       report("Reconciles of random catalogs", { catalogs, rows })
-      assert.isAtLeast(rows, catalogs)
+      assert.isAtLeast(rows, catalogs / 2)
       assert.deepStrictEqual(
         found.flatMap(({ wrong }) => wrong),
         [],
