@@ -51,7 +51,9 @@ export default defineConfig({
     // The files of a worker share its modules, which saves 1 to 2 s of processor time for each file. EachFile.ts keeps them apart.
     isolate: false,
     pool: "forks",
-    poolOptions: { forks: { execArgv: ["--import", "./test/support/WorkerLimit.mjs"] } },
+    // Most functions of a test run too seldom to be worth the optimizing compiler: with five times its usual threshold (132 kB of executed
+    // bytecode) the contract suites take 6 % less processor time.
+    poolOptions: { forks: { execArgv: ["--interrupt-budget=600000", "--import", "./test/support/WorkerLimit.mjs"] } },
     maxWorkers: workers,
     // As many at least: vitest 3.2 ends a worker that it removes early twice, and the second end fails the run.
     minWorkers: workers,

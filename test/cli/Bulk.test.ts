@@ -5,7 +5,8 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { afterAll } from "vitest"
 import { commandsWith } from "../support/Commands.ts"
-import { layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { query } from "../support/RunDatabases.ts"
+import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "bulk-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -18,7 +18,8 @@ import { Effect, Redacted } from "effect"
 import { afterAll } from "vitest"
 import { catalogProcess, startCatalog } from "../support/CommandLine.ts"
 import { commandsWith } from "../support/Commands.ts"
-import { layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { query } from "../support/RunDatabases.ts"
+import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "exports-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -9,7 +9,8 @@ import { Refusal } from "../../src/admin/Refusal.ts"
 import { followToTheEnd } from "../../src/cli/JobCommands.ts"
 import { errorCode } from "../../src/model/ErrorCode.ts"
 import { commandsWith } from "../support/Commands.ts"
-import { layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { query } from "../support/RunDatabases.ts"
+import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "jobs-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -6,7 +6,8 @@ import { Effect, Fiber, Redacted, Schedule } from "effect"
 import { afterAll } from "vitest"
 import { serveCatalog } from "../support/CommandLine.ts"
 import { commandsWith } from "../support/Commands.ts"
-import { layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { query } from "../support/RunDatabases.ts"
+import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "publish-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -22,6 +22,7 @@ import {
 } from "../../src/testing/index.ts"
 import { aLoadedAccount } from "../faults/AccountLoad.ts"
 import { statementsInPieces, takeRemoteCommands } from "../support/MultiTask.ts"
+import { query } from "../support/RunDatabases.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 
 const tablesOfSchema = Effect.flatMap(
@@ -292,7 +293,7 @@ const reportingWith = (settings: ReadonlyArray<string>) =>
     const url = yield* TestDatabase.TestDatabaseUrl
     const name = new URL(Redacted.value(url)).pathname.slice(1)
     for (const setting of settings)
-      yield* Effect.promise(() => TestDatabase.query(Redacted.value(url), `ALTER DATABASE ${name} SET ${setting}`))
+      yield* Effect.promise(() => query(Redacted.value(url), `ALTER DATABASE ${name} SET ${setting}`))
     const services = Services.pipe(
       Layer.provideMerge(RepositoriesOnDatabase),
       Layer.provideMerge(Database.layerServer({ url })),

@@ -8,7 +8,7 @@ import { orDie } from "../../src/database/SqlErrors.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { serveCatalog } from "../support/CommandLine.ts"
-import { query } from "../support/TestDatabase.ts"
+import { query } from "../support/RunDatabases.ts"
 import { amount } from "../support/Volume.ts"
 import {
   aLoadedAccount,

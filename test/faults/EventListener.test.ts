@@ -13,7 +13,8 @@ import type { AccountId } from "../../src/model/Ids.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount } from "../../src/testing/index.ts"
 import { orHangs } from "../support/HangLimit.ts"
-import { isServerCluster, layerServerUrl, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { query } from "../support/RunDatabases.ts"
+import { isServerCluster, layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 /** The polling interval is so long that changes are seen only by listening, or by the check after reconnecting. */
 const onlyHeard: EventTimes = { ...defaultEventTimes, collect: "20 millis", pollInterval: "1 day", retry: "3 seconds" }

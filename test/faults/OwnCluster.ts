@@ -10,7 +10,8 @@ import * as Database from "../../src/database/Database.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
-import { isClusterThere, query, requireDistributed } from "../support/TestDatabase.ts"
+import { query } from "../support/RunDatabases.ts"
+import { isClusterThere, requireDistributed } from "../support/TestDatabase.ts"
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL("../../", import.meta.url))

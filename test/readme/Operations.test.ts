@@ -25,7 +25,8 @@ import { AccountId, StoreId } from "../../src/model/Ids.ts"
 import { SecretBox, SecretKeySource } from "../../src/stores/SecretBox.ts"
 import { catalog, environment } from "../support/CommandLine.ts"
 import { freePort } from "../support/FreePort.ts"
-import { layerServerUrl, layerServerUrlEmpty, query, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { query } from "../support/RunDatabases.ts"
+import { layerServerUrl, layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { isLong } from "../support/Volume.ts"
 import {
   blocksOf,

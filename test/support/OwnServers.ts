@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Schedule } from "effect"
 import { freePort } from "./FreePort.ts"
-import { query } from "./TestDatabase.ts"
+import { query } from "./RunDatabases.ts"
 
 export const binaries = "/usr/lib/postgresql/15/bin"
 

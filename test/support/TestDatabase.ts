@@ -5,11 +5,9 @@ import * as Database from "../../src/database/Database.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { recordMultiTask, refuseMultiTask, reportMultiTask } from "./MultiTask.ts"
+import { clusterUrl, query, runPrefix, serverUrl, urlOfDatabase, urlsOnCluster } from "./RunDatabases.ts"
 import { emptyImage, schemaHash, schemaImage } from "./SchemaImages.ts"
 import { isLong } from "./Volume.ts"
-
-/** The URL of a database of a Citus cluster's coordinator. Without it no suite runs on a cluster. */
-const clusterUrl = process.env.TEST_CITUS_URL
 
 /** Whether suites on a cluster can run. */
 export const isClusterThere = clusterUrl !== undefined
@@ -17,41 +15,16 @@ export const isClusterThere = clusterUrl !== undefined
 /** With TEST_SERVER=citus, suites that otherwise run on a single server run on the cluster. */
 export const isServerCluster = clusterUrl !== undefined && process.env.TEST_SERVER === "citus"
 
-/** Any database of the server. Each suite creates its own database on this server. */
-const serverUrl = process.env.TEST_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/test"
-
 /** The URL of the suite's own database, for a second pool or process. */
 export class TestDatabaseUrl extends Context.Tag("test/TestDatabaseUrl")<TestDatabaseUrl, Redacted.Redacted>() {}
 
-const administer = async (statement: string, url = serverUrl): Promise<ReadonlyArray<Record<string, unknown>>> => {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 })
-  await client.connect()
-  const { rows } = await client.query(statement).finally(() => client.end())
-  return rows
-}
-
-/** Runs one statement over a connection of its own. Returns the rows. */
-export const query = async (
-  connectionString: string,
-  text: string
-): Promise<ReadonlyArray<Record<string, unknown>>> => {
-  const client = new pg.Client({ connectionString })
-  await client.connect()
-  const { rows } = await client.query(text).finally(() => client.end())
-  return rows
-}
-
 /** For `describe.skipIf(!serverAnswers)`. */
-export const serverAnswers: boolean = await administer("SELECT 1").then(
+export const serverAnswers: boolean = await query(serverUrl, "SELECT 1").then(
   () => true,
   () => false
 )
 
-const urlOf = (name: string, base = serverUrl) => {
-  const url = new URL(base)
-  url.pathname = `/${name}`
-  return Redacted.make(url.href)
-}
+const urlOf = (name: string, base = serverUrl) => Redacted.make(urlOfDatabase(name, base))
 
 const migrated = (url: Redacted.Redacted) =>
   Effect.scoped(Layer.build(Migrations.layer.pipe(Layer.provide(Database.layerServer({ url, maxConnections: 1 })))))
@@ -95,20 +68,9 @@ const createWithSchema = async (name: string) => {
   }
 }
 
-/** The URLs of the database with this name on all nodes of the cluster, the coordinator's first. */
-const urlsOnCluster = async (name: string) => {
-  const nodes = await administer("SELECT nodename, nodeport FROM pg_dist_node ORDER BY groupid", clusterUrl)
-  return nodes.map(({ nodename, nodeport }) => {
-    const url = new URL(Redacted.value(urlOf(name, clusterUrl)))
-    url.hostname = String(nodename)
-    url.port = String(nodeport)
-    return url.href
-  })
-}
-
 /** Runs a statement on the maintenance database of each node, because databases are created on each node separately. */
 const onEachNode = async (statement: string) => {
-  for (const url of await urlsOnCluster("postgres")) await administer(statement, url)
+  for (const url of await urlsOnCluster("postgres")) await query(url, statement)
 }
 
 /**
@@ -117,7 +79,7 @@ const onEachNode = async (statement: string) => {
  */
 const addNode = async (statement: string, coordinator: string, attempts = 5) => {
   try {
-    await administer(statement, coordinator)
+    await query(coordinator, statement)
   } catch (error) {
     if (attempts === 1 || !String(error).includes("marked as essential")) throw error
     await new Promise((resume) => setTimeout(resume, 1_000))
@@ -128,10 +90,10 @@ const addNode = async (statement: string, coordinator: string, attempts = 5) => 
 /** Installs the extension in the database on all nodes, and registers the nodes with the coordinator's. */
 export const joinNodes = async (name: string) => {
   const urls = await urlsOnCluster(name)
-  for (const url of urls) await administer("CREATE EXTENSION citus", url)
+  for (const url of urls) await query(url, "CREATE EXTENSION citus")
   const [coordinator = "", ...workers] = urls
   const places = (url: string) => [`'${new URL(url).hostname}'`, new URL(url).port].join(", ")
-  await administer(`SELECT citus_set_coordinator_host(${places(coordinator)})`, coordinator)
+  await query(coordinator, `SELECT citus_set_coordinator_host(${places(coordinator)})`)
   for (const worker of workers) await addNode(`SELECT citus_add_node(${places(worker)})`, coordinator)
 }
 
@@ -145,9 +107,9 @@ const createOnCluster = async (name: string) => {
 
 /** Throws unless exactly the right tables are distributed: once, suites passed although no table was. */
 export const requireDistributed = async (coordinator: string) => {
-  const rows = await administer(
-    "SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE p.partmethod = 'h'",
-    coordinator
+  const rows = await query(
+    coordinator,
+    "SELECT c.relname AS name FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid WHERE p.partmethod = 'h'"
   )
   const names = rows.map((row) => String(row.name)).sort()
   if (names.join() !== [...Distribution.distributedTables].sort().join())
@@ -165,10 +127,13 @@ const createDistributed = async (name: string) => {
   )
   await requireDistributed(Redacted.value(url))
   recordMultiTask()
-  for (const setting of reportMultiTask) await administer(`ALTER DATABASE ${name} SET ${setting}`, Redacted.value(url))
+  for (const setting of reportMultiTask) await query(Redacted.value(url), `ALTER DATABASE ${name} SET ${setting}`)
 }
 
-/** A database on the server or the cluster, created by `create` with the given name; dropped with the scope. */
+/**
+ * A database on the server or the cluster, created by `create` with the given name. On the server it stays until the end of the run. On
+ * the cluster it is dropped with the scope, because Citus has a process for each database.
+ */
 const layerCreated = (
   create: (name: string) => Promise<unknown>,
   isCluster = isServerCluster
@@ -177,15 +142,14 @@ const layerCreated = (
     TestDatabaseUrl,
     Effect.gen(function* () {
       const suffix = (yield* Random.nextIntBetween(0, 2 ** 40)).toString(36)
-      const name = `catalog_test_${suffix}`
+      const name = `${runPrefix()}${suffix}`
       yield* Effect.acquireRelease(
         Effect.promise(() => create(name)),
-        () => {
-          const drop = `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`
-          return Effect.promise<unknown>(() => (isCluster ? onEachNode(drop) : administer(drop))).pipe(
-            Effect.zipRight(Effect.sync(() => refuseMultiTask(name)))
-          )
-        }
+        () =>
+          Effect.promise(async () => {
+            if (isCluster) await onEachNode(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+            refuseMultiTask(name)
+          })
       )
       return urlOf(name, isCluster ? clusterUrl : serverUrl)
     })
@@ -193,7 +157,7 @@ const layerCreated = (
 
 /** A fresh database on the server, without the schema: for suites about migrations or about several installations. */
 export const layerServerUrlEmpty = layerCreated((name) =>
-  isServerCluster ? createOnCluster(name) : administer(`CREATE DATABASE ${name}`)
+  isServerCluster ? createOnCluster(name) : query(serverUrl, `CREATE DATABASE ${name}`)
 )
 
 /** A fresh database on the server, with the schema. */
@@ -207,7 +171,7 @@ const WithoutSync = Layer.effectDiscard(
   Effect.flatMap(TestDatabaseUrl, (url) => {
     const name = new URL(Redacted.value(url)).pathname.slice(1)
     const alter = `ALTER DATABASE ${name} SET synchronous_commit = off`
-    return Effect.promise<unknown>(() => (isServerCluster ? onEachNode(alter) : administer(alter)))
+    return Effect.promise<unknown>(() => (isServerCluster ? onEachNode(alter) : query(serverUrl, alter)))
   })
 )
 

@@ -1,0 +1,55 @@
+import { randomBytes } from "node:crypto"
+import pg from "pg"
+
+/** The URL of a database of a Citus cluster's coordinator. Without it no suite runs on a cluster. */
+export const clusterUrl = process.env.TEST_CITUS_URL
+
+/** Any database of the server. Each suite creates its own database on this server. */
+export const serverUrl = process.env.TEST_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/test"
+
+/** Runs one statement over a connection of its own. Returns the rows. */
+export const query = async (
+  connectionString: string,
+  text: string
+): Promise<ReadonlyArray<Record<string, unknown>>> => {
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 10_000 })
+  await client.connect()
+  const { rows } = await client.query(text).finally(() => client.end())
+  return rows
+}
+
+/** The URL of the database with this name on the server of `base`. */
+export const urlOfDatabase = (name: string, base = serverUrl): string => {
+  const url = new URL(base)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+/** The URLs of the database with this name on all nodes of the cluster, the coordinator's first. Without a cluster: none. */
+export const urlsOnCluster = async (name: string): Promise<ReadonlyArray<string>> => {
+  if (clusterUrl === undefined) return []
+  const nodes = await query(clusterUrl, "SELECT nodename, nodeport FROM pg_dist_node ORDER BY groupid")
+  return nodes.map(({ nodename, nodeport }) => {
+    const url = new URL(urlOfDatabase(name, clusterUrl))
+    url.hostname = String(nodename)
+    url.port = String(nodeport)
+    return url.href
+  })
+}
+
+/**
+ * The beginning of the names of this run's databases. On the server they stay until the end of the run: ext4 searches long for free
+ * inodes while many were deleted in the last minutes, so each drop makes the next CREATE DATABASE slow.
+ */
+export const runPrefix = (): string => {
+  process.env.CATALOG_TEST_RUN ??= randomBytes(4).toString("hex")
+  return `catalog_test_${process.env.CATALOG_TEST_RUN}_`
+}
+
+/** Drops the databases of this run. */
+export const dropDatabases = async (): Promise<void> => {
+  const ours = `SELECT datname FROM pg_database WHERE starts_with(datname, '${runPrefix()}')`
+  // A server that is absent has none.
+  const databases = await query(serverUrl, ours).catch(() => [])
+  for (const { datname } of databases) await query(serverUrl, `DROP DATABASE ${datname} WITH (FORCE)`)
+}
