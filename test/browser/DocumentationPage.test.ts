@@ -8,7 +8,8 @@ import { colors } from "../../src/http/DocumentationPage.ts"
 import { documentationPath } from "../../src/http/Documents.ts"
 import { ask, assertHeaders, MemoryServer, port } from "../http/Exchange.ts"
 import { orHangs } from "../support/HangLimit.ts"
-import { chromiumIsThere, openPage } from "./Chromium.ts"
+import { chromiumIsThere } from "./Chromium.ts"
+import { aBrowserProgram, openWindow } from "./PlaywrightBrowser.ts"
 
 interface Operations {
   readonly [path: string]: { readonly [method: string]: { readonly summary: string } }
@@ -55,31 +56,36 @@ layer(MemoryServer, { excludeTestServices: true })("the documentation page", (it
     it.scoped("shows every operation, and sends no request to another host", () =>
       Effect.gen(function* () {
         const origin = `http://127.0.0.1:${yield* port}`
-        const page = yield* openPage(`${origin}${documentationPath}`)
-        const missing = Effect.map(page.evaluate("document.body.innerText"), (text) =>
-          summaries.filter((summary) => !String(text).includes(summary))
+        const { complaints, page } = yield* openWindow(yield* aBrowserProgram)
+        const requested: Array<string> = []
+        page.on("request", (request) => requested.push(request.url()))
+        yield* Effect.promise(() => page.goto(`${origin}${documentationPath}`))
+        const missing = Effect.map(
+          Effect.promise(() => page.evaluate("document.body.innerText")),
+          (text) => summaries.filter((summary) => !String(text).includes(summary))
         )
         yield* missing.pipe(
           Effect.repeat({ until: (summaries) => summaries.length === 0, schedule: Schedule.spaced("100 millis") }),
-          orHangs(() => `Not all operations are shown: ${page.complaints()}`)
+          orHangs(() => `Not all operations are shown: ${complaints}`)
         )
         assert.isAtLeast(summaries.length, 20)
-        const requested = page.requested()
         assert.include(requested, `${origin}${documentationPath}`)
         assert.deepStrictEqual(
           requested.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith("data:")),
           []
         )
         // Browsers request a favicon by themselves; the service has none.
-        const complaints = page.complaints().filter((text) => !text.includes("404 (Not Found)"))
-        assert.deepStrictEqual(complaints, [])
+        const unexpected = complaints.filter((text) => !text.includes("404 (Not Found)"))
+        assert.deepStrictEqual(unexpected, [])
 
         /** The result of a request: the status of its answer, or the directive that blocked it. */
         const outcome = (url: string) =>
-          page.evaluate(`new Promise((resolve) => {
-            addEventListener("securitypolicyviolation", ({ effectiveDirective }) => resolve(effectiveDirective), { once: true })
-            fetch(${JSON.stringify(url)}).then(({ status }) => resolve(status), () => {})
-          })`)
+          Effect.promise(() =>
+            page.evaluate(`new Promise((resolve) => {
+              addEventListener("securitypolicyviolation", ({ effectiveDirective }) => resolve(effectiveDirective), { once: true })
+              fetch(${JSON.stringify(url)}).then(({ status }) => resolve(status), () => {})
+            })`)
+          )
         assert.strictEqual(yield* outcome(`${origin}/healthz`), 200)
         for (const elsewhere of ["https://proxy.scalar.com/", "http://127.0.0.1:1/"])
           assert.strictEqual(yield* outcome(elsewhere), "connect-src")
