@@ -20,6 +20,7 @@ import { notModified, samePage } from "./scenarios/SamePage.ts"
 import type { Scenario } from "./scenarios/Scenario.ts"
 import { telemetry } from "./scenarios/Telemetry.ts"
 import { toolCalls } from "./scenarios/ToolCalls.ts"
+import { twoProcesses } from "./scenarios/TwoProcesses.ts"
 import { webhooks } from "./scenarios/Webhooks.ts"
 
 const scenarios: ReadonlyArray<Scenario> = [
@@ -47,6 +48,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   coldStart,
   telemetry,
   webhooks,
+  twoProcesses,
   cluster
 ]
 
