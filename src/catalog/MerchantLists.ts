@@ -70,7 +70,8 @@ export interface FoundList {
 /** Number of matches that are read by the indexes of filters. */
 const maxFew = 1_000
 
-const withNeedles = ({ search, ...filters }: MerchantFilters) => ({
+/** Filters with the words of their search as they are compared. */
+export const withNeedles = ({ search, ...filters }: MerchantFilters) => ({
   ...filters,
   needles: search === undefined ? [] : terms(search)
 })

@@ -39,12 +39,6 @@ export interface SelectedCount {
 export interface CatalogLines {
   /** `selected`: of an export of a selection; null: of the whole catalog. */
   readonly head: (accountId: AccountId, selected: SelectedCount | null) => Effect.Effect<CatalogHead>
-  /** Those of these ids that are entities of the kind, in the order of their last change. */
-  readonly known: (
-    accountId: AccountId,
-    kind: EntityKind,
-    ids: ReadonlyArray<EntityId>
-  ) => Effect.Effect<ReadonlyArray<EntityId>>
   /** The variants of these products, by product and position. */
   readonly variants: (
     accountId: AccountId,
@@ -171,16 +165,6 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
         WHERE a.account_id = ${accountId}`
     })(accountId)
 
-  const idsOf = (rows: ReadonlyArray<{ readonly id: EntityId }>) => rows.map(({ id }) => id)
-
-  const readKnown = findAll(Schema.Struct({ id: EntityId }))(
-    (accountId: AccountId, kind: EntityKind, ids: ReadonlyArray<EntityId>) => sql`
-      SELECT e.id ${sql.literal(planCustom)}
-      FROM entity e
-      WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.id = ANY(${[...ids]}::uuid[])
-      ORDER BY e.change_seq`
-  )
-
   const readVariants = findAll(Schema.Struct({ id: EntityId }))(
     (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
       SELECT v.id ${sql.literal(planCustom)}
@@ -225,8 +209,7 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
 
   return {
     head: (accountId, selected) => one(readHead(accountId, selected)),
-    known: (accountId, kind, ids) => Effect.map(readKnown(accountId, kind, ids), idsOf),
-    variants: (accountId, ids) => Effect.map(readVariants(accountId, ids), idsOf),
+    variants: (accountId, ids) => Effect.map(readVariants(accountId, ids), (rows) => rows.map(({ id }) => id)),
     places: (...parameters) =>
       Effect.map(readPlaces(...parameters), (rows) => ({
         places: rows.map(({ place }) => place),

@@ -2,6 +2,7 @@ import { Array as Arr, Chunk, Context, Effect, Layer, Option, Stream } from "eff
 import { asBackground } from "../database/Deadlines.ts"
 import { type CurrentActor, withAccountId } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
+import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, type EntityId, ExportId, type StoreId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -9,7 +10,7 @@ import type { Part, SelectedCount } from "./CatalogLines.sql.ts"
 import type { ExportItem } from "./ExportItem.ts"
 import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 import { refuseWithPlatform } from "./ExportJobs.ts"
-import { type ExportSelection, makeSelected } from "./ExportSelection.ts"
+import type { ExportSelection } from "./ExportSelection.ts"
 import { ExportsRepo, type ReadBeside } from "./ExportsRepo.ts"
 import { headerOf, recordsOf } from "./ShopifyCsvWriter.ts"
 import { type ExportEnd, spool, type WriteExport } from "./Spool.ts"
@@ -30,21 +31,35 @@ const partsAtOnce = 2
 
 type Places = Context.Tag.Service<ExportsRepo>["places"]
 
-/** The parts of the chosen entities, or, without any, of all. `places` gives the last positions of the next parts after a position. */
-const partsOf = (
-  chosen: ReadonlyArray<EntityId> | null,
-  limit: number,
-  places: (after: number, size: number) => ReturnType<Places>
-): Stream.Stream<Part> =>
-  chosen === null
-    ? Stream.paginateChunkEffect(0, (after) =>
-        Effect.map(places(after, limit), ({ hasMore, places }) => {
-          const starts = [after, ...places]
-          const next = hasMore ? Option.fromNullable(starts.pop()) : Option.none()
-          return [Chunk.unsafeFromArray(starts.map((after): Part => ({ after, limit }))), next]
-        })
-      )
-    : Stream.map(Stream.fromIterable(Arr.chunksOf(chosen, limit)), (ids) => ({ ids }))
+/** The number of selected entities whose ids are read at once, a multiple of the two numbers above. */
+const selectedAtOnce = 10_000
+
+/** The parts of all entities. `places` gives the last positions of the next parts after a position. */
+const partsOfAll = (limit: number, places: (after: number, size: number) => ReturnType<Places>): Stream.Stream<Part> =>
+  Stream.paginateChunkEffect(0, (after) =>
+    Effect.map(places(after, limit), ({ hasMore, places }) => {
+      const starts = [after, ...places]
+      const next = hasMore ? Option.fromNullable(starts.pop()) : Option.none()
+      return [Chunk.unsafeFromArray(starts.map((after): Part => ({ after, limit }))), next]
+    })
+  )
+
+/** The parts of these entities. */
+const partsOf = (ids: ReadonlyArray<EntityId>, limit: number) => Arr.chunksOf(ids, limit).map((ids) => ({ ids }))
+
+/** The parts of the selected entities. */
+const partsOfSelected = (
+  { selected }: Context.Tag.Service<ExportsRepo>,
+  accountId: AccountId,
+  selection: ExportSelection,
+  limit: number
+) =>
+  Stream.paginateChunkEffect(0, (after) =>
+    Effect.map(selected(accountId, selection, after, selectedAtOnce), ({ ids, next }) => [
+      Chunk.unsafeFromArray(partsOf(ids, limit)),
+      Option.fromNullable(next)
+    ])
+  )
 
 /** Reads parts, and uses them in their order. A part is used while the next ones are read. */
 const inParts = <A, E, R>(
@@ -65,7 +80,9 @@ const makeLines =
         /** `chosen`: only these entities of the kind; null: all. */
         entities: (kind: EntityKind, chosen: ReadonlyArray<EntityId> | null) =>
           inParts(
-            partsOf(chosen, linesAtOnce, (after, size) => repo.places(accountId, kind, after, size, null)),
+            chosen === null
+              ? partsOfAll(linesAtOnce, (after, size) => repo.places(accountId, kind, after, size, null))
+              : Stream.fromIterable(partsOf(chosen, linesAtOnce)),
             (part) => beside(repo.lines(accountId, kind, part)),
             ({ entities, lines }) => {
               done += entities
@@ -84,10 +101,25 @@ const makeLines =
 const make = Effect.gen(function* () {
   const items = yield* ExportItemsRepo
   const repo = yield* ExportsRepo
-  const { chosenOf, idsOf } = yield* makeSelected
   const stores = yield* Stores
   const beginLines = makeLines(repo)
   const semaphore = yield* Effect.makeSemaphore(maxAtOnce)
+
+  /** The number of selected entities, and of their variants. NotFound: an unknown id, or one of another kind. */
+  const numbersOf = (accountId: AccountId, selection: ExportSelection) =>
+    Effect.filterOrFail(
+      repo.countSelected(accountId, selection),
+      ({ count }) => !("ids" in selection) || count === new Set(selection.ids).size,
+      () => new NotFound()
+    )
+
+  /** As `numbersOf`. ValidationFailed: none are selected. */
+  const someOf = (accountId: AccountId, selection: ExportSelection) =>
+    Effect.filterOrElse(
+      numbersOf(accountId, selection),
+      ({ count }) => count > 0,
+      () => ValidationFailed.at("", `The filters find no ${selection.kind}.`)
+    )
 
   /** Streams the text that `reads` writes. All its reads see the catalog of one moment. */
   const exporting = <E>(
@@ -112,20 +144,19 @@ const make = Effect.gen(function* () {
     (selection: ExportSelection) => (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
       Effect.gen(function* () {
         const { kind } = selection
-        const chosen = yield* chosenOf(accountId, selection)
-        const parts = Arr.chunksOf(chosen, kind === "product" ? productsAtOnce : linesAtOnce)
-        let variants = 0
-        if (kind === "product") for (const ids of parts) variants += (yield* repo.variants(accountId, ids)).length
-        const count = chosen.length
+        const { count, variants } = yield* someOf(accountId, selection)
         const { end, entities } = yield* beginLines(write, accountId, beside, {
           kind,
           count,
-          entities: count + variants
+          entities: kind === "product" ? count + variants : count
         })
-        for (const ids of parts) {
-          if (kind === "product") yield* entities("variant", yield* repo.variants(accountId, ids))
-          yield* entities(kind, ids)
-        }
+        const parts = partsOfSelected(repo, accountId, selection, kind === "product" ? productsAtOnce : linesAtOnce)
+        yield* Stream.runForEach(parts, ({ ids }) =>
+          Effect.gen(function* () {
+            if (kind === "product") yield* entities("variant", yield* repo.variants(accountId, ids))
+            yield* entities(kind, ids)
+          })
+        )
         return yield* end
       })
 
@@ -133,15 +164,20 @@ const make = Effect.gen(function* () {
     (storeId: StoreId, exportId: ExportId | null, selection: ExportSelection | null) =>
     (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
       Effect.gen(function* () {
-        const chosen = selection === null ? null : yield* chosenOf(accountId, selection)
+        const selected = selection === null ? null : yield* someOf(accountId, selection)
         const [overview, metafields] = yield* Effect.all(
-          [beside(repo.overview(accountId, storeId, chosen)), beside(repo.metafields(accountId, storeId, chosen))],
+          [
+            beside(repo.overview(accountId, storeId, selection)),
+            beside(repo.metafields(accountId, storeId, selection))
+          ],
           { concurrency: partsAtOnce }
         )
         yield* write(headerOf(metafields), 0, overview.products)
         let done = 0
         yield* inParts(
-          partsOf(chosen, productsAtOnce, (after, size) => repo.places(accountId, "product", after, size, storeId)),
+          selection === null
+            ? partsOfAll(productsAtOnce, (after, size) => repo.places(accountId, "product", after, size, storeId))
+            : partsOfSelected(repo, accountId, selection, productsAtOnce),
           (part) => beside(repo.products(accountId, storeId, part, metafields)),
           (rows) =>
             Effect.gen(function* () {
@@ -150,7 +186,7 @@ const make = Effect.gen(function* () {
               yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
             })
         )
-        return { exportId, notes: notesOf(overview, chosen) }
+        return { exportId, notes: notesOf(overview, selected === null ? 0 : selected.count - overview.products) }
       })
 
   const csv = (storeId: StoreId, forPublish: boolean, selection: ExportSelection | null) =>
@@ -166,7 +202,7 @@ const make = Effect.gen(function* () {
     jsonl: exporting(writeCatalog),
     /**
      * As `jsonl`, of selected entities, and of the variants of selected products. NotFound: an unknown id, or one of another kind.
-     * ValidationFailed: the filters find nothing, or more than `maxSelected`.
+     * ValidationFailed: the filters find nothing.
      */
     selectedJsonl: (selection: ExportSelection) => exporting(writeSelected(selection)),
     /**
@@ -176,9 +212,9 @@ const make = Effect.gen(function* () {
      */
     csv: (storeId: StoreId, forPublish: boolean, selection: ExportSelection | null = null) =>
       Stream.unwrap(csv(storeId, forPublish, selection)),
-    /** The number of selected entities at present. Of too many, it is more than `maxSelected`. NotFound: as for `selectedJsonl`. */
+    /** The number of selected entities at present. NotFound: as for `selectedJsonl`. */
     count: (selection: ExportSelection) =>
-      withAccountId((accountId) => Effect.map(idsOf(accountId, selection), ({ length }) => length))
+      withAccountId((accountId) => asBackground(Effect.map(numbersOf(accountId, selection), ({ count }) => count)))
   }
 })
 
@@ -205,10 +241,10 @@ const countText = (count: number, what: string) =>
   count === 0 ? [] : [`${count.toLocaleString("en")} ${count === 1 ? "product" : "products"} ${what}`]
 
 const notesOf = (
-  { products, withoutHandle, withoutTitle, withSharedHandle }: StoreOverview,
-  chosen: ReadonlyArray<EntityId> | null
+  { withoutHandle, withoutTitle, withSharedHandle }: StoreOverview,
+  notOnStore: number
 ): ReadonlyArray<string> => [
-  ...countText(chosen === null ? 0 : chosen.length - products, "not on this store: the file does not have them."),
+  ...countText(notOnStore, "not on this store: the file does not have them."),
   ...countText(withoutTitle, "without a title: an import refuses the file until they have one."),
   ...countText(withoutHandle, "without a handle: the file has the id instead, which an import sets as the handle."),
   ...countText(withSharedHandle, "with the handle of another product: an import refuses the file until handles differ.")

@@ -5,6 +5,7 @@ import { makeRunSpare } from "../database/SpareTransaction.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { type CatalogLines, makeCatalogLines } from "./CatalogLines.sql.ts"
+import { makeSelected, type Selected } from "./Selected.sql.ts"
 import { makeStoreProducts, type StoreProducts } from "./StoreProducts.sql.ts"
 
 /**
@@ -17,6 +18,7 @@ export type ReadBeside = <A, E, R>(read: Effect.Effect<A, E, R>) => Effect.Effec
 export class ExportsRepo extends Context.Tag("catalog/ExportsRepo")<
   ExportsRepo,
   CatalogLines &
+    Selected &
     StoreProducts & {
       /** Runs the reads in a transaction that sees the catalog of one moment. Cannot be part of another transaction. */
       readonly inSnapshot: <A, E, R>(reads: (beside: ReadBeside) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -59,6 +61,7 @@ export class ExportsRepo extends Context.Tag("catalog/ExportsRepo")<
 
       return {
         ...makeCatalogLines(sql),
+        ...makeSelected(sql),
         ...makeStoreProducts(sql),
         inSnapshot: (reads) => transaction.run(Effect.zipRight(begin, Effect.flatMap(makeBeside, reads)))
       }

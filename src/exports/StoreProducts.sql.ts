@@ -1,12 +1,14 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Schema } from "effect"
-import { planCustom, readsAll } from "../database/PlannerHints.ts"
+import { planCustom } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { builtInFields } from "../model/Attribute.ts"
 import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
 import { inPart, jsonList, jsonObject, type Part } from "./CatalogLines.sql.ts"
+import type { ExportSelection } from "./ExportSelection.ts"
+import { hintOf, makeSelectedIds } from "./Selected.sql.ts"
 import { csvKeys, type ExportedProduct, type MetafieldColumn } from "./ShopifyCsvWriter.ts"
 
 /** The counts that an export of a store's products reports first. */
@@ -41,18 +43,18 @@ export interface StoreProductRow extends ExportedProduct {
   >
 }
 
-/** `chosen`: only these products and their variants; null: all products of the store. */
+/** `selection`: only these products and their variants; null: all products of the store. */
 export interface StoreProducts {
   readonly overview: (
     accountId: AccountId,
     storeId: StoreId,
-    chosen: ReadonlyArray<EntityId> | null
+    selection: ExportSelection | null
   ) => Effect.Effect<StoreOverview>
   /** The metafields with a value on any product or variant of the store, ordered by owner and key. */
   readonly metafields: (
     accountId: AccountId,
     storeId: StoreId,
-    chosen: ReadonlyArray<EntityId> | null
+    selection: ExportSelection | null
   ) => Effect.Effect<ReadonlyArray<typeof Metafield.Type>>
   /** The products of a part that are on the store, in the order of their last change. */
   readonly products: (
@@ -131,16 +133,16 @@ const makeReadProducts = (sql: SqlClient): StoreProducts["products"] => {
 }
 
 export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
-  /** A statement about chosen products is planned for their number. */
-  const hint = (chosen: ReadonlyArray<EntityId> | null) => sql.literal(chosen === null ? readsAll : planCustom)
+  const selectedIds = makeSelectedIds(sql)
 
-  const withVariants = (accountId: AccountId, productIds: ReadonlyArray<EntityId>) => sql`
-    SELECT c.id FROM entity c WHERE c.account_id = ${accountId} AND c.id = ANY(${[...productIds]}::uuid[])
+  const withVariants = (accountId: AccountId, selection: ExportSelection) => sql`
+    ${selectedIds(accountId, selection)}
     UNION ALL
-    SELECT c.id FROM entity c WHERE c.account_id = ${accountId} AND c.parent_id = ANY(${[...productIds]}::uuid[])`
+    SELECT c.id FROM entity c
+    WHERE c.account_id = ${accountId} AND c.parent_id IN (${selectedIds(accountId, selection)})`
 
   const readOverview = findAll(Overview)(
-    (accountId: AccountId, storeId: StoreId, chosen: ReadonlyArray<EntityId> | null) => sql`
+    (accountId: AccountId, storeId: StoreId, selection: ExportSelection | null) => sql`
       SELECT count(*)::integer AS products,
              (count(*) FILTER (WHERE p.title = ''))::integer AS "withoutTitle",
              (count(*) FILTER (WHERE p.handle = ''))::integer AS "withoutHandle",
@@ -153,14 +155,14 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
           FROM store_version v
           JOIN entity e ON e.account_id = ${accountId} AND e.id = v.entity_id AND e.kind = 'product'
           WHERE v.account_id = ${accountId} AND v.store_id = ${storeId}
-          ${chosen === null ? sql`` : sql`AND v.entity_id = ANY(${[...chosen]}::uuid[])`}
+          ${selection === null ? sql`` : sql`AND v.entity_id IN (${selectedIds(accountId, selection)})`}
         ) o
-      ) p ${hint(chosen)}`
+      ) p ${hintOf(sql, selection)}`
   )
 
   const readMetafields = findAll(Metafield)(
-    (accountId: AccountId, storeId: StoreId, chosen: ReadonlyArray<EntityId> | null) => {
-      const among = chosen === null ? sql`` : sql`AND e.id IN (${withVariants(accountId, chosen)})`
+    (accountId: AccountId, storeId: StoreId, selection: ExportSelection | null) => {
+      const among = selection === null ? sql`` : sql`AND e.id IN (${withVariants(accountId, selection)})`
       return sql`
       SELECT k.kind AS owner, k.key,
              coalesce((
@@ -192,13 +194,13 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
         CROSS JOIN LATERAL jsonb_object_keys(o.more) AS a (key)
         WHERE strpos(a.key, '.') > 0
       ) k
-      ORDER BY k.kind COLLATE "C", k.key COLLATE "C" ${hint(chosen)}`
+      ORDER BY k.kind COLLATE "C", k.key COLLATE "C" ${hintOf(sql, selection)}`
     }
   )
 
   return {
-    overview: (accountId, storeId, chosen) =>
-      readOverview(accountId, storeId, chosen).pipe(
+    overview: (accountId, storeId, selection) =>
+      readOverview(accountId, storeId, selection).pipe(
         Effect.map(([row]) => row ?? { products: 0, withoutTitle: 0, withoutHandle: 0, withSharedHandle: 0 })
       ),
     metafields: readMetafields,

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { makeMerchantConditions } from "../catalog/ListCandidates.sql.ts"
-import { terms } from "../catalog/SearchText.ts"
+import { withNeedles } from "../catalog/MerchantLists.ts"
 import { planCustom } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
 import { type AccountId, EntityId, type JobId } from "../model/Ids.ts"
@@ -46,14 +46,12 @@ export class FoundEntitiesRepo extends Context.Tag("catalog/FoundEntitiesRepo")<
 
       const seen = findAll(Schema.Struct({ id: EntityId, fits: Schema.Boolean }))(
         (accountId: AccountId, jobId: JobId, found: FoundEntities, place: WalkPlace) => {
-          const { search, ...filters } = found.filters
-          const needles = search === undefined ? [] : terms(search)
           return sql`
             SELECT ${sql.literal(planCustom)} e.id,
                    coalesce(${sql.and([
                      sql`e.kind = ANY(${[...found.kinds]}::text[])`,
                      sql`e.created_at <= (SELECT j.created_at FROM job j WHERE j.account_id = ${accountId} AND j.id = ${jobId})`,
-                     ...conditions.ofWindow(accountId, { ...filters, needles })
+                     ...conditions.ofWindow(accountId, withNeedles(found.filters))
                    ])}, false) AS fits
             FROM (${candidates(accountId, found, place)}) seen
             JOIN entity e ON e.account_id = ${accountId} AND e.id = seen.id

@@ -894,16 +894,21 @@ const exporting = Effect.gen(function* () {
             .flatMap((line) => /"id" : "([^"]+)"/.exec(line)?.slice(1) ?? [])
             .map((id) => EntityId.make(id))
           assert.deepStrictEqual(yield* exports.lines(accountId, kind, { ids: ids.toReversed() }), next)
-          assert.deepStrictEqual(yield* exports.known(accountId, kind, ids.toReversed()), ids)
+          const selection = { kind, ids: ids.toReversed() }
+          assert.deepStrictEqual((yield* exports.selected(accountId, selection, 0, 101)).ids, ids)
+          assert.strictEqual((yield* exports.countSelected(accountId, selection)).count, ids.length)
         }
       }
       for (const after of [0, products - 100]) {
         const rows = yield* exports.products(accountId, firstStore, { after, limit: 100 }, [])
         const ids = rows.map(({ id }) => id)
-        for (const chosen of [null, ids]) {
-          yield* exports.overview(accountId, firstStore, chosen)
-          yield* exports.metafields(accountId, firstStore, chosen)
+        const filters = { storeId: firstStore, state: "failed" } as const
+        for (const selection of [null, { kind: "product", ids }, { kind: "product", filters }] as const) {
+          yield* exports.overview(accountId, firstStore, selection)
+          yield* exports.metafields(accountId, firstStore, selection)
         }
+        yield* exports.countSelected(accountId, { kind: "product", filters })
+        yield* exports.selected(accountId, { kind: "product", filters }, after, 100)
         assert.lengthOf(rows, 100)
         assert.deepStrictEqual(yield* exports.products(accountId, firstStore, { ids }, []), rows)
         assert.lengthOf(yield* exports.variants(accountId, ids), 100)

@@ -3,7 +3,7 @@ import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Stream } from "effect"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { ExportJobs } from "../../exports/ExportJobs.ts"
-import { type ExportSelection, maxSelected } from "../../exports/ExportSelection.ts"
+import type { ExportSelection } from "../../exports/ExportSelection.ts"
 import { Exports } from "../../exports/Exports.ts"
 import type { ExportPart } from "../../exports/Spool.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
@@ -16,8 +16,6 @@ import { Stores } from "../../stores/Stores.ts"
 import { PageRefused } from "../Browser.ts"
 import type { Misfit } from "../Field.tsx"
 import { html, pageHeaders } from "../Html.ts"
-import { wordsIn } from "../languages/Words.tsx"
-import { countOf } from "../Naming.tsx"
 import { idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { filtersOf } from "../products/ProductFilters.tsx"
@@ -132,14 +130,6 @@ export const exportDownloads: Surface<ExportJobs | Exports | Stores | PageServic
           // The export counts them again at its own moment. An error there would cut the download off.
           const count = yield* exports.count(chosen)
           if (count === 0) return yield* show({ field: fields.of, message: "The filters of the list find nothing." })
-          if (count > maxSelected)
-            return yield* show({
-              field: fields.of,
-              message: {
-                sentence: "The filters of the list find more than {things}: narrow them.",
-                values: { things: countOf(wordsIn(visitor.pageLanguage), kind, maxSelected) }
-              }
-            })
           yield* admit(request)
           return store === undefined
             ? yield* downloadJsonl(exports.selectedJsonl(chosen), `${kind}-selection.jsonl`)

@@ -1,0 +1,85 @@
+import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
+import { Effect, Schema } from "effect"
+import { makeMerchantConditions } from "../catalog/ListCandidates.sql.ts"
+import { withNeedles } from "../catalog/MerchantLists.ts"
+import { planCustom, readsAll } from "../database/PlannerHints.ts"
+import { findAll, findSingle } from "../database/Rows.ts"
+import { type AccountId, EntityId } from "../model/Ids.ts"
+import type { ExportSelection } from "./ExportSelection.ts"
+
+/** Some of the selected entities, in the order of their last change. `next`: the position after which the others come; null: these are the last. */
+interface SelectedPage {
+  readonly ids: ReadonlyArray<EntityId>
+  readonly next: number | null
+}
+
+/** The number of selected entities, and of the variants of selected products. */
+const SelectedNumbers = Schema.Struct({ count: Schema.Number, variants: Schema.Number })
+
+export interface Selected {
+  readonly countSelected: (
+    accountId: AccountId,
+    selection: ExportSelection
+  ) => Effect.Effect<typeof SelectedNumbers.Type>
+  /** The next selected entities after a position. `after` 0: from the first. */
+  readonly selected: (
+    accountId: AccountId,
+    selection: ExportSelection,
+    after: number,
+    limit: number
+  ) => Effect.Effect<SelectedPage>
+}
+
+/** How a statement about the selected entities, or all, is planned: filters may find all, and chosen entities are planned for their number. */
+export const hintOf = (sql: SqlClient, selection: ExportSelection | null) =>
+  sql.literal(selection === null ? readsAll : "ids" in selection ? planCustom : `${planCustom} ${readsAll}`)
+
+/** Makes the condition on an entity `e` that it is selected. */
+const makeIsSelected = (sql: SqlClient) => {
+  const { ofWindow } = makeMerchantConditions(sql)
+  return (accountId: AccountId, selection: ExportSelection): Fragment =>
+    sql.and([
+      sql`e.account_id = ${accountId} AND e.kind = ${selection.kind}`,
+      ...("ids" in selection
+        ? [sql`e.id = ANY(${[...selection.ids]}::uuid[])`]
+        : ofWindow(accountId, withNeedles(selection.filters)))
+    ])
+}
+
+/** Makes the query for the ids of the selected entities. */
+export const makeSelectedIds = (sql: SqlClient) => {
+  const isSelected = makeIsSelected(sql)
+  return (accountId: AccountId, selection: ExportSelection) =>
+    sql`SELECT e.id FROM entity e WHERE ${isSelected(accountId, selection)}`
+}
+
+export const makeSelected = (sql: SqlClient): Selected => {
+  const isSelected = makeIsSelected(sql)
+
+  const count = findSingle(SelectedNumbers)(
+    (accountId: AccountId, selection: ExportSelection) => sql`
+      SELECT ${hintOf(sql, selection)} count(*)::float8 AS count, coalesce(sum((
+        SELECT count(*) FROM entity c WHERE c.account_id = ${accountId} AND c.parent_id = e.id
+      )), 0)::float8 AS variants
+      FROM entity e
+      WHERE ${isSelected(accountId, selection)}`
+  )
+
+  const read = findAll(Schema.Struct({ id: EntityId, place: Schema.Number }))(
+    (accountId: AccountId, selection: ExportSelection, after: number, limit: number) => sql`
+      SELECT ${hintOf(sql, selection)} e.id, e.change_seq::float8 AS place
+      FROM entity e
+      WHERE ${isSelected(accountId, selection)} AND e.change_seq > ${after}
+      ORDER BY e.change_seq LIMIT ${limit}`
+  )
+
+  return {
+    countSelected: count,
+    selected: (accountId, selection, after, limit) =>
+      Effect.map(read(accountId, selection, after, limit), (rows) => ({
+        ids: rows.map(({ id }) => id),
+        next: rows.length < limit ? null : (rows.at(-1)?.place ?? null)
+      }))
+  }
+}
