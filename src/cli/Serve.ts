@@ -2,7 +2,7 @@ import { existsSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { HttpServer } from "@effect/platform"
-import { Console, Duration, Effect, FiberRef, HashSet, Layer, Logger, Option, Predicate, Redacted } from "effect"
+import { Console, Duration, Effect, FiberRef, HashSet, Layer, Logger, Option, Predicate, Redacted, Scope } from "effect"
 import { adminServerOf, readNodesOf, serverOf, watchOf } from "../App.ts"
 import { type AppConfig, readAppConfig } from "../AppConfig.ts"
 import { Accounts } from "../access/Accounts.ts"
@@ -145,28 +145,24 @@ const watching = (config: AppConfig) =>
     )
   )
 
+/** The work in the background of requests. */
+const workers = Layer.mergeAll(Sweeper.layer, layerWorkers, dropsWorker, jobWorkers, webhooksWorker)
+
 /**
- * Runs the server and its watch in one scope. Racing them outside would close the database before running requests are
- * answered.
+ * Runs the server and its watch in one scope. Racing them outside would close the database before running requests are answered.
+ *
+ * The workers begin when the server is ready, because their first statements would delay it. They are stopped after the server, so
+ * that readiness fails first: their scope is one of its own, whose end is scheduled before the server starts.
  */
 const serve = (config: AppConfig) =>
-  Layer.build(
-    Greeting(config).pipe(
-      Layer.provide(serverOf(config)),
-      // Stopped after the server, so that readiness fails first.
-      Layer.provide(
-        Layer.mergeAll(
-          layerWatch(readNodesOf(config)),
-          Sweeper.layer,
-          layerWorkers,
-          dropsWorker,
-          jobWorkers,
-          webhooksWorker
-        )
-      )
+  Effect.gen(function* () {
+    const workersScope = yield* Effect.acquireRelease(Scope.make(), Scope.close)
+    yield* Layer.build(
+      Greeting(config).pipe(Layer.provide(serverOf(config)), Layer.provide(layerWatch(readNodesOf(config))))
     )
-  ).pipe(
-    Effect.zipRight(watching(config)),
+    yield* Layer.buildWithScope(workers, workersScope)
+    return yield* watching(config)
+  }).pipe(
     Effect.scoped,
     Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),
     // Adds the request's id to every log line of a request.

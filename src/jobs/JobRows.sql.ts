@@ -7,7 +7,7 @@ import { orDie, uniqueAsConflict } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { ActorJson } from "../model/Actor.ts"
 import { AccountId, JobId } from "../model/Ids.ts"
-import { automaticKinds, Job, unlistedStates } from "./Job.ts"
+import { automaticKinds, Job, type JobKindName, unlistedStates } from "./Job.ts"
 import type { JobsRepo } from "./JobsRepo.ts"
 
 type Repo = Context.Tag.Service<JobsRepo>
@@ -21,7 +21,7 @@ const forgottenAtOnce = 1_000
 export const makeJobRows = (
   sql: SqlClient,
   hints: WorkHints | undefined
-): Pick<Repo, "accountsWithout" | "find" | "forget" | "insert" | "list" | "move" | "openOn"> => {
+): Pick<Repo, "accountsWithout" | "find" | "forget" | "insert" | "list" | "move" | "newestOn" | "openOn"> => {
   const tell = (accountId: AccountId) => hints?.add(accountId) ?? Effect.void
 
   const columns = sql`
@@ -38,6 +38,13 @@ export const makeJobRows = (
     (accountId: AccountId, subject: string) => sql`
       SELECT ${columns} FROM job j
       WHERE j.account_id = ${accountId} AND j.subject = ${subject} AND j.state IN ('queued', 'running', 'paused')`
+  )
+
+  const newestOn = findOne(Job)(
+    (accountId: AccountId, subject: string, kinds: ReadonlyArray<JobKindName>) => sql`
+      SELECT ${columns} FROM job j
+      WHERE j.account_id = ${accountId} AND j.subject = ${subject} AND j.kind = ANY(${[...kinds]}::text[])
+      ORDER BY j.created_at DESC, j.id LIMIT 1`
   )
 
   const list = findAll(Job)(
@@ -88,6 +95,7 @@ export const makeJobRows = (
       })),
     find,
     openOn,
+    newestOn,
     list,
     move: (accountId, id, from, to) =>
       sql`

@@ -157,9 +157,12 @@ const makeLeases = (
   }
 }
 
+const newestFirst = (left: Job, right: Job) =>
+  left.created_at < right.created_at ? 1 : left.created_at > right.created_at ? -1 : 0
+
 const makeRows = (
   store: Ref.Ref<MemoryState>
-): Pick<Repo, "accountsWithout" | "find" | "forget" | "insert" | "list" | "move" | "openOn"> => {
+): Pick<Repo, "accountsWithout" | "find" | "forget" | "insert" | "list" | "move" | "newestOn" | "openOn"> => {
   const { found, jobsOf, put } = makeAccess(store)
   return {
     insert: (accountId, { actor, author, id, input, kind, subject, title, total }) =>
@@ -218,12 +221,22 @@ const makeRows = (
           ({ job }) => job
         )
       ),
+    newestOn: (accountId, subject, kinds) =>
+      Effect.map(jobsOf(accountId), (all) =>
+        Option.fromNullable(
+          all
+            .filter((each) => each.subject === subject)
+            .map(({ job }) => job)
+            .filter(({ kind }) => kinds.includes(kind))
+            .sort(newestFirst)[0]
+        )
+      ),
     list: (accountId, limit) =>
       Effect.map(jobsOf(accountId), (all) =>
         all
           .map(({ job }) => job)
           .filter(isListed)
-          .sort((left, right) => (left.created_at < right.created_at ? 1 : left.created_at > right.created_at ? -1 : 0))
+          .sort(newestFirst)
           .slice(0, limit)
       ),
     move: (accountId, id, from, to) =>

@@ -41,6 +41,12 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
     readonly find: (accountId: AccountId, id: JobId) => Effect.Effect<Option.Option<Job>>
     /** The open job with this subject. */
     readonly openOn: (accountId: AccountId, subject: string) => Effect.Effect<Option.Option<Job>>
+    /** The newest job of these kinds with this subject, whatever its state. */
+    readonly newestOn: (
+      accountId: AccountId,
+      subject: string,
+      kinds: ReadonlyArray<JobKindName>
+    ) => Effect.Effect<Option.Option<Job>>
     /**
      * Of the next `limit` accounts after an id, returns those without an open job with this subject. `last`: the id
      * after which to continue; null: there are no more. Accounts that are being deleted are left out.

@@ -5,11 +5,13 @@ import { NotFound } from "../model/Errors.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 import { StoresRepo } from "./StoresRepo.ts"
 
+const failedLink = "the end of the job that links the store again, which has failed: resume it"
+
 /**
  * Makes the function that checks the store of a list's filters before a job walks along what they find. The list of an unlinked store
  * loses its entities, and that of a store that is linked again lacks those that its job has not reached: a walk would leave them out.
- * The step must hold the import lock, so that the store is not unlinked meanwhile. Undefined: the walk can go on. NotFound: the store is
- * not linked.
+ * The step must hold the import lock, so that the store is not unlinked meanwhile. A job of the link that has failed is waited for too,
+ * because it can be resumed. Undefined: the walk can go on. NotFound: the store is not linked.
  */
 export const makeAwaitFilterStore = Effect.gen(function* () {
   const jobs = yield* JobsRepo
@@ -19,9 +21,11 @@ export const makeAwaitFilterStore = Effect.gen(function* () {
     Effect.gen(function* () {
       if (storeId === undefined) return undefined
       if (Option.isNone(yield* stores.find(accountId, storeId))) return yield* new NotFound()
-      const open = Option.getOrUndefined(yield* jobs.openOn(accountId, storeId))
-      return open?.kind === "store_link"
-        ? { _tag: "Wait", why: "the end of the job that links the store again" }
-        : undefined
+      const newest = Option.getOrUndefined(yield* jobs.newestOn(accountId, storeId, ["store_link", "store_unlink"]))
+      if (newest?.kind !== "store_link" || newest.state === "done") return undefined
+      return {
+        _tag: "Wait",
+        why: newest.state === "failed" ? failedLink : "the end of the job that links the store again"
+      }
     })
 })

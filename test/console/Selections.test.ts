@@ -1,5 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
+import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { type EntityId, JobId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
@@ -146,12 +147,32 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
         '<div class="alert" role="alert"><p>Nothing was changed: the filters now find 2 products. Check the review again.</p></div>'
       )
       assert.deepStrictEqual(yield* value(tent, "title", shop.id), ["Zelt", true])
-      const job = yield* finish(yield* set(reviewed(outdated, "/selection/field")))
+      // The first form may still wait to begin its job, so the new review has the id of the same job.
+      const again = reviewed(outdated, "/selection/field")
+      assert.strictEqual(again.id, reviewed(clearing, "/selection/field").id)
+      const job = yield* finish(yield* set(again))
+      const late = yield* set(reviewed(clearing, "/selection/field"))
+      assert.deepStrictEqual([late.status, late.headers.get("location")], [303, `/jobs/${job.id}`])
       assert.deepInclude(job, {
         result: { changed: 1, unchanged: 0, refused: 1 },
         errors: [{ item: "product Another tent", message: "the product is not on this store" }]
       })
       assert.deepStrictEqual(yield* value(tent, "title", shop.id), ["The tent", false])
+    })
+  )
+
+  it.effect("lead to the list if their address is opened, as after signing in again", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aMerchant
+      for (const action of ["field", "store", "publish", "export", "schedule"]) {
+        const path = `/selection/${action}`
+        const referer = `${yield* BaseUrl}${path}`
+        const expired = yield* ask(path, { form: { do: "begin" }, headers: { referer } })
+        const signIn = `/sign-in?return_to=${encodeURIComponent(path)}&unsent=form`
+        assert.deepStrictEqual([expired.status, expired.headers.get("location")], [303, signIn])
+        const opened = yield* ask(path, { cookie })
+        assert.deepStrictEqual([opened.status, opened.headers.get("location")], [303, "/products"])
+      }
     })
   )
 

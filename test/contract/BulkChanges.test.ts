@@ -6,6 +6,7 @@ import type { MerchantFilters } from "../../src/catalog/MerchantLists.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
+import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import type { NotFound, PimLocked, ValidationFailed } from "../../src/model/Errors.ts"
@@ -449,10 +450,11 @@ for (const engine of serviceEngines) {
       it.effect(
         "a job whose store is unlinked while it collects fails, and leaves nothing out when it is resumed",
         () =>
-          inShop(({ a, stove, tent }) =>
+          inShop(({ a, accountId, stove, tent }) =>
             Effect.gen(function* () {
               const stores = yield* Stores
               const jobs = yield* Jobs
+              const jobsRepo = yield* JobsRepo
               for (const change of [setField("title", "Zelt", a.id), setField("product_type", "Camp")]) {
                 const { id } = yield* beginFound({ storeId: a.id }, 2, change)
                 yield* stores.unlink("a.example")
@@ -476,6 +478,17 @@ for (const engine of serviceEngines) {
                   done: 0,
                   total: 2,
                   waiting_for: "the end of the job that links the store again"
+                })
+                yield* jobs.command("resume", job.id)
+                const claim = Option.getOrThrow(yield* jobsRepo.claim({ accountId, id: job.id }, 30))
+                yield* jobsRepo.fail(claim, { why: "A step failed five times.", next: "Resume the job." })
+                yield* jobs.command("pause", id)
+                yield* jobs.command("resume", id)
+                yield* (yield* JobWorker).runDue
+                assert.deepInclude(yield* jobs.get(id), {
+                  state: "queued",
+                  done: 0,
+                  waiting_for: "the end of the job that links the store again, which has failed: resume it"
                 })
                 yield* jobs.command("resume", job.id)
                 yield* finish(job.id)

@@ -169,6 +169,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "Too many sign-ins at the moment. Try again in {count} seconds.",
   "the end of an import or of its review",
   "the end of the job that links the store again",
+  "the end of the job that links the store again, which has failed: resume it",
   "the outcomes of {count} publishes",
   "the next night ({time})",
   "the end of another scan of {domain}",

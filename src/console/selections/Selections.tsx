@@ -3,7 +3,7 @@ import type { BulkChange } from "../../bulk/BulkChange.ts"
 import { BulkJobs } from "../../bulk/BulkJobs.ts"
 import { type ChosenEntities, type FoundList, MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
-import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import { combine, type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { Job } from "../../jobs/Job.ts"
 import { Jobs } from "../../jobs/Jobs.ts"
 import { NotFound, type PimLocked, type ValidationFailed } from "../../model/Errors.ts"
@@ -82,9 +82,11 @@ const makeFinish = Effect.gen(function* () {
   const jobs = yield* Jobs
   const lists = yield* MerchantLists
 
-  /** The job that this form has begun already, if it is sent twice. */
+  /** The page of the job that this form has begun already, if it is sent twice. */
   const begunBy = (id: Option.Option<JobId>) =>
-    Option.match(id, { onNone: () => Effect.succeedNone, onSome: (known) => Effect.option(jobs.get(known)) })
+    Effect.option(Effect.flatMap(id, jobs.get)).pipe(
+      Effect.map(Option.map((begun) => Either.right(seeOther(jobPath(begun.id)))))
+    )
 
   /** The page of the review or of the job, or the problem of the form. */
   const carryOut = <R,>(
@@ -97,14 +99,18 @@ const makeFinish = Effect.gen(function* () {
       const { isAll, kind, query } = selection
       const isBegin = form.get(fields.does) === "begin"
       const id = readJobId(form.get("id") ?? "")
-      const begun = isBegin ? yield* begunBy(id) : Option.none()
-      if (Option.isSome(begun)) return Either.right(seeOther(jobPath(begun.value.id)))
+      const begun = isBegin ? begunBy(id) : Effect.succeedNone
+      const earlier = yield* begun
+      if (Option.isSome(earlier)) return earlier.value
       const checked = yield* Effect.either(check)
       if (Either.isLeft(checked))
         return checked.left._tag === "ValidationFailed" ? Either.left(misfitOf(checked.left)) : yield* checked.left
       const { chosen, count, first } = isAll ? yield* lists.found([kind], filtersOf(query)) : named(selection.ids)
-      if (count === 0) return Either.left({ field: fields.of, message: "The filters of the list find nothing." })
       const isSeen = form.get(fields.seen) === String(count)
+      // While this request counted, the same form may have begun the job and changed what the filters find.
+      const meanwhile = isSeen ? Option.none() : yield* begun
+      if (Option.isSome(meanwhile)) return meanwhile.value
+      if (count === 0) return Either.left({ field: fields.of, message: "The filters of the list find nothing." })
       if (isBegin && isSeen) {
         const job = yield* Effect.either(begin(chosen, Option.getOrUndefined(id)))
         if (Either.isRight(job)) return Either.right(seeOther(jobPath(job.right.id)))
@@ -116,7 +122,8 @@ const makeFinish = Effect.gen(function* () {
           count={count}
           rows={yield* lists.rows(first.slice(0, maxNamed))}
           value={value}
-          jobId={yield* mintId(JobId)}
+          // The id stays, because the same form may still wait to begin the job: then the new review leads to that job.
+          jobId={yield* isBegin && Option.isSome(id) ? Effect.succeed(id.value) : mintId(JobId)}
           back={back}
           words={words}
           isOutdated={isBegin}
@@ -128,8 +135,17 @@ const makeFinish = Effect.gen(function* () {
   return carryOut
 })
 
-/** Actions on the selected entities of a list. */
-export const selections: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | PageServices> = surfaceOf(
+const addresses = [...Object.values(routes).map(([, path]) => path), paths.exportSelected]
+
+/** Actions on a selection are sent by POST. Whoever opens their address, as after signing in again, is led to a list. */
+const opened: Surface<PageServices> = surfaceOf(
+  Object.fromEntries(addresses.map((path) => [path, ["GET", path, refuseOnPage, "view"] as const])),
+  Effect.map(makePageHandlers, ({ asVisitor }) =>
+    Object.fromEntries(addresses.map((path) => [path, asVisitor(() => Effect.succeed(seeOther(paths.products)))]))
+  )
+)
+
+const actions: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const bulk = yield* BulkJobs
@@ -252,3 +268,6 @@ export const selections: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs |
     }
   })
 )
+
+/** Actions on the selected entities of a list. */
+export const selections = combine(actions, opened)
