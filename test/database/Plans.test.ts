@@ -840,6 +840,7 @@ const jobs = Effect.gen(function* () {
   const { id } = yield* begin
   assert.isTrue(yield* repo.move(actor.accountId, id, ["queued"], "paused"))
   assert.lengthOf(yield* repo.list(actor.accountId, 50), 3)
+  assert.isTrue(Option.isNone(yield* repo.newestOn(actor.accountId, firstStore, ["store_link", "store_unlink"])))
   yield* repo.accountsWithout("nightly-scan", AccountId.make(nilUuid), 100)
   const bulk = yield* BulkItemsRepo
   const found = yield* FoundEntitiesRepo
