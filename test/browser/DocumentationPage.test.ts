@@ -56,7 +56,13 @@ layer(MemoryServer, { excludeTestServices: true })("the documentation page", (it
     it.scoped("shows every operation, and sends no request to another host", () =>
       Effect.gen(function* () {
         const origin = `http://127.0.0.1:${yield* port}`
-        const { complaints, page } = yield* openWindow(yield* aBrowserProgram)
+        const { page } = yield* openWindow(yield* aBrowserProgram)
+        const complaints: Array<string> = []
+        page.on("pageerror", ({ message }) => complaints.push(message))
+        // The library that draws the page also logs its progress.
+        page.on("console", (message) => {
+          if (["error", "warning"].includes(message.type())) complaints.push(message.text())
+        })
         const requested: Array<string> = []
         page.on("request", (request) => requested.push(request.url()))
         yield* Effect.promise(() => page.goto(`${origin}${documentationPath}`))

@@ -32,7 +32,7 @@ export const aBrowserProgram = Effect.promise(() => {
   return launched
 })
 
-/** A new window with no stored data, and the errors and warnings that the browser reported in it. */
+/** A new window with no stored data, and the errors that the browser reported in it. */
 export const openWindow = (browser: Browser, options: BrowserContextOptions = {}) =>
   Effect.gen(function* () {
     const context = yield* Effect.acquireRelease(
@@ -43,9 +43,7 @@ export const openWindow = (browser: Browser, options: BrowserContextOptions = {}
     context.setDefaultTimeout(Duration.toMillis(hangLimit))
     const page = yield* Effect.promise(() => context.newPage())
     const complaints: Array<string> = []
-    page.on("console", (message) => {
-      if (["error", "warning"].includes(message.type())) complaints.push(message.text())
-    })
+    page.on("console", (message) => complaints.push(message.text()))
     page.on("pageerror", (error) => complaints.push(error.message))
     return { page, complaints }
   })

@@ -19,7 +19,7 @@ import { report, seed } from "../../faults/Dice.ts"
 import { amount, runsPlanted } from "../../support/Volume.ts"
 import { type History, history, World } from "./Catalogs.ts"
 
-const catalogs = amount(20, 200)
+const catalogs = amount(40, 200)
 
 /** The languages and currencies of the generated stores, as a person reads them. */
 const languages: Readonly<Record<string, string>> = {
@@ -141,7 +141,7 @@ layer(TestServices, { excludeTestServices: true })("reconciles of random catalog
       const found = yield* Effect.forEach(samples, (sample) => contradictions(sample, false))
       const rows = found.reduce((sum, each) => sum + each.rows, 0)
       report("Reconciles of random catalogs", { catalogs, rows })
-      assert.isAtLeast(rows, catalogs / 2)
+      assert.isAtLeast(rows, catalogs)
       assert.deepStrictEqual(
         found.flatMap(({ wrong }) => wrong),
         [],
