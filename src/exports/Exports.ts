@@ -105,19 +105,19 @@ const make = Effect.gen(function* () {
   const beginLines = makeLines(repo)
   const semaphore = yield* Effect.makeSemaphore(maxAtOnce)
 
-  /** The number of selected entities, and of their variants. NotFound: an unknown id, or one of another kind. */
-  const numbersOf = (accountId: AccountId, selection: ExportSelection) =>
+  /** The number of selected entities. NotFound: an unknown id, or one of another kind. */
+  const countOf = (accountId: AccountId, selection: ExportSelection) =>
     Effect.filterOrFail(
       repo.countSelected(accountId, selection),
-      ({ count }) => !("ids" in selection) || count === new Set(selection.ids).size,
+      (count) => !("ids" in selection) || count === new Set(selection.ids).size,
       () => new NotFound()
     )
 
-  /** As `numbersOf`. ValidationFailed: none are selected. */
+  /** As `countOf`. ValidationFailed: none are selected. */
   const someOf = (accountId: AccountId, selection: ExportSelection) =>
     Effect.filterOrElse(
-      numbersOf(accountId, selection),
-      ({ count }) => count > 0,
+      countOf(accountId, selection),
+      (count) => count > 0,
       () => ValidationFailed.at("", `The filters find no ${selection.kind}.`)
     )
 
@@ -144,11 +144,11 @@ const make = Effect.gen(function* () {
     (selection: ExportSelection) => (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
       Effect.gen(function* () {
         const { kind } = selection
-        const { count, variants } = yield* someOf(accountId, selection)
+        const count = yield* someOf(accountId, selection)
         const { end, entities } = yield* beginLines(write, accountId, beside, {
           kind,
           count,
-          entities: kind === "product" ? count + variants : count
+          entities: kind === "product" ? yield* repo.countWithVariants(accountId, selection) : count
         })
         const parts = partsOfSelected(repo, accountId, selection, kind === "product" ? productsAtOnce : linesAtOnce)
         yield* Stream.runForEach(parts, ({ ids }) =>
@@ -186,7 +186,7 @@ const make = Effect.gen(function* () {
               yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
             })
         )
-        return { exportId, notes: notesOf(overview, selected === null ? 0 : selected.count - overview.products) }
+        return { exportId, notes: notesOf(overview, selected === null ? 0 : selected - overview.products) }
       })
 
   const csv = (storeId: StoreId, forPublish: boolean, selection: ExportSelection | null) =>
@@ -213,8 +213,7 @@ const make = Effect.gen(function* () {
     csv: (storeId: StoreId, forPublish: boolean, selection: ExportSelection | null = null) =>
       Stream.unwrap(csv(storeId, forPublish, selection)),
     /** The number of selected entities at present. NotFound: as for `selectedJsonl`. */
-    count: (selection: ExportSelection) =>
-      withAccountId((accountId) => asBackground(Effect.map(numbersOf(accountId, selection), ({ count }) => count)))
+    count: (selection: ExportSelection) => withAccountId((accountId) => asBackground(countOf(accountId, selection)))
   }
 })
 

@@ -14,14 +14,10 @@ interface SelectedPage {
   readonly next: number | null
 }
 
-/** The number of selected entities, and of the variants of selected products. */
-const SelectedNumbers = Schema.Struct({ count: Schema.Number, variants: Schema.Number })
-
 export interface Selected {
-  readonly countSelected: (
-    accountId: AccountId,
-    selection: ExportSelection
-  ) => Effect.Effect<typeof SelectedNumbers.Type>
+  readonly countSelected: (accountId: AccountId, selection: ExportSelection) => Effect.Effect<number>
+  /** The number of selected products together with their variants. */
+  readonly countWithVariants: (accountId: AccountId, selection: ExportSelection) => Effect.Effect<number>
   /** The next selected entities after a position. `after` 0: from the first. */
   readonly selected: (
     accountId: AccountId,
@@ -54,17 +50,27 @@ export const makeSelectedIds = (sql: SqlClient) => {
     sql`SELECT e.id FROM entity e WHERE ${isSelected(accountId, selection)}`
 }
 
+/** Makes the query for the ids of the selected products and of their variants. */
+export const makeIdsWithVariants = (sql: SqlClient) => {
+  const selectedIds = makeSelectedIds(sql)
+  return (accountId: AccountId, selection: ExportSelection) => sql`
+    ${selectedIds(accountId, selection)}
+    UNION ALL
+    SELECT c.id FROM entity c
+    WHERE c.account_id = ${accountId} AND c.parent_id IN (${selectedIds(accountId, selection)})`
+}
+
 export const makeSelected = (sql: SqlClient): Selected => {
   const isSelected = makeIsSelected(sql)
 
-  const count = findSingle(SelectedNumbers)(
-    (accountId: AccountId, selection: ExportSelection) => sql`
-      SELECT ${hintOf(sql, selection)} count(*)::float8 AS count, coalesce(sum((
-        SELECT count(*) FROM entity c WHERE c.account_id = ${accountId} AND c.parent_id = e.id
-      )), 0)::float8 AS variants
-      FROM entity e
-      WHERE ${isSelected(accountId, selection)}`
-  )
+  const countOf = (idsOf: ReturnType<typeof makeSelectedIds>) => {
+    const read = findSingle(Schema.Struct({ count: Schema.Number }))(
+      (accountId: AccountId, selection: ExportSelection) =>
+        sql`SELECT ${hintOf(sql, selection)} count(*)::float8 AS count FROM (${idsOf(accountId, selection)}) s`
+    )
+    return (accountId: AccountId, selection: ExportSelection) =>
+      Effect.map(read(accountId, selection), ({ count }) => count)
+  }
 
   const read = findAll(Schema.Struct({ id: EntityId, place: Schema.Number }))(
     (accountId: AccountId, selection: ExportSelection, after: number, limit: number) => sql`
@@ -75,7 +81,8 @@ export const makeSelected = (sql: SqlClient): Selected => {
   )
 
   return {
-    countSelected: count,
+    countSelected: countOf(makeSelectedIds(sql)),
+    countWithVariants: countOf(makeIdsWithVariants(sql)),
     selected: (accountId, selection, after, limit) =>
       Effect.map(read(accountId, selection, after, limit), (rows) => ({
         ids: rows.map(({ id }) => id),

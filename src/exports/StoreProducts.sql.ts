@@ -8,7 +8,7 @@ import { builtInFields } from "../model/Attribute.ts"
 import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
 import { inPart, jsonList, jsonObject, type Part } from "./CatalogLines.sql.ts"
 import type { ExportSelection } from "./ExportSelection.ts"
-import { hintOf, makeSelectedIds } from "./Selected.sql.ts"
+import { hintOf, makeIdsWithVariants, makeSelectedIds } from "./Selected.sql.ts"
 import { csvKeys, type ExportedProduct, type MetafieldColumn } from "./ShopifyCsvWriter.ts"
 
 /** The counts that an export of a store's products reports first. */
@@ -135,11 +135,7 @@ const makeReadProducts = (sql: SqlClient): StoreProducts["products"] => {
 export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
   const selectedIds = makeSelectedIds(sql)
 
-  const withVariants = (accountId: AccountId, selection: ExportSelection) => sql`
-    ${selectedIds(accountId, selection)}
-    UNION ALL
-    SELECT c.id FROM entity c
-    WHERE c.account_id = ${accountId} AND c.parent_id IN (${selectedIds(accountId, selection)})`
+  const idsWithVariants = makeIdsWithVariants(sql)
 
   const readOverview = findAll(Overview)(
     (accountId: AccountId, storeId: StoreId, selection: ExportSelection | null) => sql`
@@ -162,7 +158,7 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
 
   const readMetafields = findAll(Metafield)(
     (accountId: AccountId, storeId: StoreId, selection: ExportSelection | null) => {
-      const among = selection === null ? sql`` : sql`AND e.id IN (${withVariants(accountId, selection)})`
+      const among = selection === null ? sql`` : sql`AND e.id IN (${idsWithVariants(accountId, selection)})`
       return sql`
       SELECT k.kind AS owner, k.key,
              coalesce((
