@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import { existsSync, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { dropDatabases, runPrefix } from "./RunDatabases.ts"
+import { dropDatabases, nameRun } from "./RunDatabases.ts"
 import { emptyImage, schemaImage } from "./SchemaImages.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
@@ -29,7 +29,7 @@ const build = () => {
  * Runs once before all suites, so that two workers do not prepare the same files at the same time. Returns what runs after all suites.
  */
 export default async function prepare(): Promise<() => Promise<void>> {
-  runPrefix()
+  nameRun()
   build()
   // Imported only when needed, because loading the service takes seconds.
   if (!existsSync(emptyImage) || !existsSync(schemaImage)) await (await import("./CreateImages.ts")).createImages()

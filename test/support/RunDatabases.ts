@@ -41,9 +41,11 @@ export const urlsOnCluster = async (name: string): Promise<ReadonlyArray<string>
  * The beginning of the names of this run's databases. On the server they stay until the end of the run: ext4 searches long for free
  * inodes while many were deleted in the last minutes, so each drop makes the next CREATE DATABASE slow.
  */
-export const runPrefix = (): string => {
-  process.env.CATALOG_TEST_RUN ??= randomBytes(4).toString("hex")
-  return `catalog_test_${process.env.CATALOG_TEST_RUN}_`
+export const runPrefix = (): string => `catalog_test_${process.env.CATALOG_TEST_RUN}_`
+
+/** Names this run, for itself and its workers. */
+export const nameRun = (): void => {
+  process.env.CATALOG_TEST_RUN = randomBytes(4).toString("hex")
 }
 
 const dropsAtOnce = 8
