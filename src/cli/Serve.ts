@@ -151,8 +151,8 @@ const workers = Layer.mergeAll(Sweeper.layer, layerWorkers, dropsWorker, jobWork
 /**
  * Runs the server and its watch in one scope. Racing them outside would close the database before running requests are answered.
  *
- * The workers begin when the server is ready, because their first statements would delay it. They are stopped after the server, so
- * that readiness fails first: their scope is one of its own, whose end is scheduled before the server starts.
+ * The workers start after the server is ready, because their first statements would delay it. They stop after the server, so that
+ * readiness fails first. So they have a scope of their own, which is opened before the server and therefore closed after it.
  */
 const serve = (config: AppConfig) =>
   Effect.gen(function* () {

@@ -137,7 +137,7 @@ const makeFinish = Effect.gen(function* () {
 
 const addresses = [...Object.values(routes).map(([, path]) => path), paths.exportSelected]
 
-/** Actions on a selection are sent by POST. Whoever opens their address, as after signing in again, is led to a list. */
+/** Forms send the actions on a selection by POST. A GET of such an address redirects to the list of products: sign-in leads back to it. */
 const opened: Surface<PageServices> = surfaceOf(
   Object.fromEntries(addresses.map((path) => [path, ["GET", path, refuseOnPage, "view"] as const])),
   Effect.map(makePageHandlers, ({ asVisitor }) =>
