@@ -10,6 +10,7 @@ import * as Database from "../../src/database/Database.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
+import { signalChildren } from "../support/OwnServers.ts"
 import { query } from "../support/RunDatabases.ts"
 import { isClusterThere, requireDistributed } from "../support/TestDatabase.ts"
 
@@ -86,12 +87,7 @@ export const ownCluster = (fill: (url: string) => Promise<void> = async () => {}
         const postmaster = postmasterOf(node)
         // The postmaster first: then it starts no further process.
         if (processes === "all") process.kill(postmaster, signal)
-        for (const pid of readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8").match(/\d+/g) ?? [])
-          try {
-            process.kill(Number(pid), signal)
-          } catch {
-            // It ended meanwhile.
-          }
+        signalChildren(postmaster, signal)
       },
       start: (node) =>
         Effect.tryPromise(() =>

@@ -39,6 +39,16 @@ export const urlOn = (port: number) => `postgres://postgres@127.0.0.1:${port}/po
 
 const postmasterOf = (data: string) => Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0])
 
+/** Signals the processes that a server's postmaster has started. */
+export const signalChildren = (postmaster: number, signal: NodeJS.Signals) => {
+  for (const pid of readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8").match(/\d+/g) ?? [])
+    try {
+      process.kill(Number(pid), signal)
+    } catch {
+      // It ended meanwhile.
+    }
+}
+
 /** A server and a streaming replica of it, made by pg_basebackup. `replayDelayMillis`: the replica applies commits so much later. */
 export const replicatedServer = (replayDelayMillis: number) =>
   Effect.gen(function* () {
@@ -74,8 +84,7 @@ export const replicatedServer = (replayDelayMillis: number) =>
       Effect.sync(() => {
         const postmaster = postmasterOf(data)
         process.kill(postmaster, name)
-        const children = run("ps", ["-o", "pid=", "--ppid", String(postmaster)])
-        for (const pid of children.trim().split(/\s+/)) process.kill(Number(pid), name)
+        signalChildren(postmaster, name)
       })
 
     return {
