@@ -1,7 +1,10 @@
 // Builds dist/: the command `catalog` in chunks that a command loads as it needs them, `catalog/client` and
 // `catalog/testing` as modules of their users' packages, and the files that browsers load.
-import { rmSync, writeFileSync } from "node:fs"
-import { basename } from "node:path"
+import { execFile } from "node:child_process"
+import { readdirSync, rmSync, writeFileSync } from "node:fs"
+import { readFile } from "node:fs/promises"
+import { basename, join } from "node:path"
+import { promisify } from "node:util"
 import { build } from "esbuild"
 import { browserBundling, bundling } from "./bundling.mjs"
 
@@ -20,10 +23,55 @@ const onlyWhatIsUsed = {
   }
 }
 
+const chunks = "dist/chunks"
+
+const namedImports = /^import \{([^}]*)\} from "(\.\/[^"]*)";$/gm
+
+/**
+ * Reads what a chunk takes from another once, when it loads. Without this, esbuild writes a getter's call for each use, which costs a
+ * tenth of the time of a page. No chunk changes what it exports, and no chunks load each other: then the build fails.
+ */
+const importsAreRead = {
+  name: "imports-are-read",
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\.cjs$/ }, async ({ path }) => ({
+      contents: (await readFile(path, "utf8")).replaceAll(
+        namedImports,
+        (_, names, chunk) => `var {${names.replaceAll(" as ", ": ")}} = require("${chunk}");`
+      )
+    }))
+  }
+}
+
+/** The command in chunks, and then each chunk as a script: V8 gives compiled code of scripts, in Node.js 20 not of modules. */
+const buildChunks = async () => {
+  const names = { outdir: chunks, outExtension: { ".js": ".cjs" }, sourcemap: true }
+  await build({ ...bundling, ...names, banner: {}, entryPoints: ["src/cli/Main.ts"], splitting: true })
+  await build({
+    ...names,
+    entryPoints: readdirSync(chunks).flatMap((name) => (name.endsWith(".cjs") ? [join(chunks, name)] : [])),
+    allowOverwrite: true,
+    plugins: [importsAreRead],
+    platform: "node",
+    format: "cjs",
+    target: bundling.target,
+    supported: { "dynamic-import": false },
+    define: { "import.meta.dirname": "__dirname" },
+    logLevel: "warning"
+  })
+}
+
 rmSync("dist", { recursive: true, force: true })
 const [{ metafile }] = await Promise.all([
   build({ ...browserBundling, outdir: "dist/browser" }),
-  build({ ...bundling, entryPoints: ["src/main.ts"], outdir: "dist", splitting: true, sourcemap: true }),
+  build({
+    ...bundling,
+    entryPoints: ["src/main.ts", "src/WriteCode.ts"],
+    outdir: "dist",
+    splitting: true,
+    sourcemap: true
+  }),
+  buildChunks(),
   build({ ...module, entryPoints: ["src/testing/index.ts"], outfile: "dist/testing/index.js", plugins: [] }),
   build({
     ...module,
@@ -39,3 +87,11 @@ const names = Object.entries(metafile.outputs).flatMap(([path, { entryPoint }]) 
   entryPoint === undefined ? [] : [[basename(entryPoint), basename(path)]]
 )
 writeFileSync("dist/browser/names.json", JSON.stringify(Object.fromEntries(names)))
+
+// V8 accepts compiled code only with the flags that it was compiled with: those of a command and those of `npm start`.
+const compile = promisify(execFile)
+await Promise.all(
+  [[], ["--max-semi-space-size=32"]].map((flags) =>
+    compile(process.execPath, [...flags, "dist/WriteCode.js", "--version"])
+  )
+)

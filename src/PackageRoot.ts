@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
 
 const rootAbove = (directory: string): string =>
   existsSync(join(directory, "package.json")) ? directory : rootAbove(dirname(directory))
 
 /** The directory of this package. It is searched for upwards, because sources and bundle are at different depths below it. */
-export const packageRoot: string = rootAbove(dirname(fileURLToPath(import.meta.url)))
+export const packageRoot: string = rootAbove(import.meta.dirname)

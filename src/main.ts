@@ -1,8 +1,9 @@
 #!/usr/bin/env node
+import { loadChunk } from "./Chunks.ts"
 import { refusalOfSecondStart } from "./SecondStart.ts"
 
 const refusal = refusalOfSecondStart(process.argv, process.env)
-if (refusal === undefined) await import("./cli/Main.ts")
+if (refusal === undefined) loadChunk("Main.cjs")
 else {
   console.error(refusal)
   process.exitCode = 1

@@ -1,10 +1,11 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { catalogProcess, prepareDataDirectory, serveCatalog } from "../support/CommandLine.ts"
+import { catalogProcess, prepareDataDirectory, root, serveCatalog } from "../support/CommandLine.ts"
 
 const temporary = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-loaded-"))),
@@ -83,6 +84,53 @@ describe("code that a command loads", () => {
         ...ofTheServer,
         ...ofTheDatabase
       ])
+    })
+  )
+})
+
+/** The chunks whose compiled code V8 accepts with these flags. */
+const acceptedWith = (flags: ReadonlyArray<string>) => {
+  const script = `
+    const { readFileSync, readdirSync } = require("node:fs")
+    const tag = require("node:v8").cachedDataVersionTag().toString(16)
+    const accepted = readdirSync(".").filter((name) => name.endsWith(\`.\${tag}.code\`)).map((name) => name.split(".")[0] + ".cjs").filter((name) => {
+      const source = "(function (exports, require, module, __filename, __dirname) {" + readFileSync(name, "utf8") + "\\n})"
+      const cachedData = readFileSync(\`\${name}.\${tag}.code\`)
+      return new (require("node:vm").Script)(source, { cachedData }).cachedDataRejected === false
+    })
+    console.log(JSON.stringify(accepted))`
+  const output = execFileSync(process.execPath, [...flags, "-e", script], { cwd: join(root, "dist/chunks") })
+  return JSON.parse(output.toString()) as ReadonlyArray<string>
+}
+
+describe("compiled code", () => {
+  it("of all chunks but the page of the API is accepted with the flags of a command and of npm start", () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+    const flags = String(scripts.start).match(/--\S+/g) ?? []
+    assert.isNotEmpty(flags)
+    const chunks = readdirSync(join(root, "dist/chunks")).filter(
+      (name) => name.endsWith(".cjs") && !name.startsWith("DocumentationPage")
+    )
+    assert.isAbove(chunks.length, 10)
+    for (const given of [[], flags]) assert.sameMembers([...acceptedWith(given)], chunks, given.join(" "))
+  })
+
+  it.scopedLive("is not needed: a command runs without it, with code of another build, and with a damaged file", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporary
+      cpSync(join(root, "dist"), join(folder, "dist"), { recursive: true })
+      cpSync(join(root, "package.json"), join(folder, "package.json"))
+      symlinkSync(join(root, "node_modules"), join(folder, "node_modules"))
+      const chunks = join(folder, "dist/chunks")
+      const codes = readdirSync(chunks).filter((name) => name.endsWith(".code"))
+      const version = () => execFileSync(process.execPath, [join(folder, "dist/main.js"), "--version"]).toString()
+      const other = readFileSync(join(chunks, codes.find((name) => !name.startsWith("Main.")) ?? ""))
+      for (const damage of [other, other.subarray(0, 100), Buffer.alloc(0)]) {
+        for (const name of codes) writeFileSync(join(chunks, name), damage)
+        assert.strictEqual(version(), "0.1.0\n")
+      }
+      for (const name of codes) rmSync(join(chunks, name))
+      assert.strictEqual(version(), "0.1.0\n")
     })
   )
 })

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process"
 import { existsSync, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { embeddedFlags } from "./EmbeddedFlags.ts"
 import { dropDatabases, nameRun } from "./RunDatabases.ts"
 import { emptyImage, schemaImage } from "./SchemaImages.ts"
 
@@ -25,12 +26,17 @@ const build = () => {
   execFileSync("npm", ["run", "build"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] })
 }
 
+/** Compiles the service for the flags of processes with an embedded database. */
+const compile = () =>
+  execFileSync(process.execPath, [...embeddedFlags, "dist/WriteCode.js", "--version"], { cwd: root, stdio: "ignore" })
+
 /**
  * Runs once before all suites, so that two workers do not prepare the same files at the same time. Returns what runs after all suites.
  */
 export default async function prepare(): Promise<() => Promise<void>> {
   nameRun()
   build()
+  compile()
   // Imported only when needed, because loading the service takes seconds.
   if (!existsSync(emptyImage) || !existsSync(schemaImage)) await (await import("./CreateImages.ts")).createImages()
   return dropDatabases

@@ -5,9 +5,11 @@ import { fileURLToPath } from "node:url"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { ConfigProvider, Console, Effect } from "effect"
 import { runCli } from "../../src/cli/Cli.ts"
+import { embeddedFlags } from "./EmbeddedFlags.ts"
 import { schemaImage } from "./SchemaImages.ts"
 
-const root = fileURLToPath(new URL("../../", import.meta.url))
+/** The folder of the repository. */
+export const root = fileURLToPath(new URL("../../", import.meta.url))
 
 /** The names of the service's settings. Settings of the machine that runs the tests must not affect them. */
 const settings = [
@@ -72,8 +74,7 @@ export const prepareDataDirectory = (path: string): void => {
   execFileSync("tar", ["-xf", schemaImage, "-C", `${path}/pgdata`], { stdio: ["ignore", "ignore", "ignore"] })
 }
 
-/** V8 otherwise compiles the embedded engine's code twice, which takes a second of processor time in each process. */
-const engineOptions = (env: Readonly<Record<string, string>>) => (env.DATA_DIR === undefined ? [] : ["--liftoff-only"])
+const engineOptions = (env: Readonly<Record<string, string>>) => (env.DATA_DIR === undefined ? [] : embeddedFlags)
 
 /** Starts `catalog` with these arguments as a process of its own. */
 export const startCatalog = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>): ChildProcess =>
