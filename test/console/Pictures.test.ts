@@ -111,7 +111,7 @@ describe("pictures of media", () => {
         const forged = [
           path.replace("/40/", "/80/"),
           path.slice(0, -2),
-          `${path.slice(0, -2)}AA`,
+          path.replace(/[^/](?=[^/]*$)/, (first) => (first === "A" ? "B" : "A")),
           path.replace(accountId, otherId),
           makePictureAddress(new Uint8Array(32), accountId)(addressAt("/a.png"), 40),
           "/pictures/40/x/y",
