@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { HistoryActor } from "../drafts/History.ts"
 import { ActorJson } from "../model/Actor.ts"
 import { AccountId, JobId } from "../model/Ids.ts"
-import { Timestamp } from "../model/Timestamp.ts"
+import { Timestamp, toMillis } from "../model/Timestamp.ts"
 
 /**
  * `queued`: no process works on it at the moment. `running`: a process holds its lease. `paused`: it waits until it is
@@ -118,6 +118,12 @@ const open: ReadonlyArray<JobState> = ["queued", "running", "paused"]
 /** Whether the command `resume` can continue a job. */
 export const isResumable = ({ kind, state }: Pick<Job, "kind" | "state">): boolean =>
   state === "paused" || (state === "failed" && !ownedKinds.includes(kind))
+
+const monthMillis = 30 * 86_400_000
+
+/** Whether a job ended more than 30 days ago. It is then deleted, its list of entities first, so it cannot be resumed. */
+export const isForgotten = ({ ended_at }: Pick<Job, "ended_at">, nowMillis: number): boolean =>
+  ended_at !== null && toMillis(ended_at) < nowMillis - monthMillis
 
 /** Whether a paused job locks the catalog against all other writes. */
 export const isLocking = ({ kind, state }: Pick<Job, "kind" | "state">): boolean =>

@@ -108,6 +108,7 @@ export const makeJobRows = (
             WHERE o.account_id = ${accountId} AND o.subject = j.subject AND o.id <> j.id
               AND o.state IN ('queued', 'running', 'paused')
           ))
+          AND (${to} <> 'queued' OR j.ended_at IS NULL OR j.ended_at >= app_now() - interval '30 days')
         RETURNING j.id`.pipe(
         // Two failed jobs of one subject can be resumed at the same time: neither sees the other one open.
         uniqueAsConflict,

@@ -1,11 +1,11 @@
-import { Context, Data, Effect, Layer, Option } from "effect"
+import { Clock, Context, Data, Effect, Layer, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, JobId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
-import { automaticKinds, isResumable, type Job, type JobState, jobKinds } from "./Job.ts"
+import { automaticKinds, isForgotten, isResumable, type Job, type JobState, jobKinds } from "./Job.ts"
 import { JobOwner } from "./JobOwner.ts"
 import { JobsRepo, type NewJob } from "./JobsRepo.ts"
 
@@ -81,8 +81,8 @@ const make = Effect.gen(function* () {
     openOn: (subject: string) => withAccountId((accountId) => repo.openOn(accountId, subject)),
     /**
      * Pauses, resumes or cancels a job between two steps: the command waits for the end of the running step. Finished
-     * steps stay. ValidationFailed: the job is in another state, its kind cannot be cancelled, or another open job has
-     * its subject.
+     * steps stay. ValidationFailed: the job is in another state, its kind cannot be cancelled, another open job has
+     * its subject, or it is resumed although it `isForgotten`.
      */
     command: Effect.fn("Jobs.command")(function* (command: JobCommand, id: JobId) {
       const { accountId } = yield* CurrentActor
@@ -101,11 +101,13 @@ const make = Effect.gen(function* () {
       if (isMoved) return after
       return yield* ValidationFailed.at(
         "id",
-        from.some((state) => state === after.state)
-          ? automaticKinds.includes(before.kind)
-            ? "the service has begun another job in its place, so it need not be resumed"
-            : "another open job works on the same store: resume this one when that one has ended"
-          : `the job is ${after.state}: ${refusal}`
+        !from.some((state) => state === after.state)
+          ? `the job is ${after.state}: ${refusal}`
+          : isForgotten(after, yield* Clock.currentTimeMillis)
+            ? "the job ended more than 30 days ago and is being deleted: begin a new one"
+            : automaticKinds.includes(before.kind)
+              ? "the service has begun another job in its place, so it need not be resumed"
+              : "another open job works on the same store: resume this one when that one has ended"
       )
     }),
     /** Deletes jobs that ended more than 30 days ago, of all accounts. Returns their number. */

@@ -5,7 +5,16 @@ import { type MemoryAccount, MemoryStore, updateAccount } from "../database/Memo
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
 import { fromMillis } from "../model/Timestamp.ts"
-import { automaticKinds, isListed, isOpen, type Job, type JobClaim, maxJobErrors, ownedKinds } from "./Job.ts"
+import {
+  automaticKinds,
+  isForgotten,
+  isListed,
+  isOpen,
+  type Job,
+  type JobClaim,
+  maxJobErrors,
+  ownedKinds
+} from "./Job.ts"
 import { JobsRepo } from "./JobsRepo.ts"
 
 export interface MemoryJob {
@@ -31,8 +40,6 @@ export const emptyJobs: Pick<MemorySlices, "jobs"> = { jobs: new Map() }
 
 /** Copies a value through JSON, as a database would. */
 const stored = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
-
-const monthMillis = 30 * 86_400_000
 
 type Repo = Context.Tag.Service<JobsRepo>
 
@@ -248,6 +255,7 @@ const makeRows = (
         )
         if (to === "queued" && each.subject !== null && isTaken) return false
         const millis = yield* now
+        if (to === "queued" && isForgotten(each.job, millis)) return false
         yield* put(accountId, {
           ...each,
           claim: null,
@@ -264,10 +272,10 @@ const makeRows = (
         return true
       }),
     forget: Effect.gen(function* () {
-      const oldest = fromMillis((yield* now) - monthMillis)
+      const millis = yield* now
       let count = 0
       for (const account of (yield* Ref.get(store)).values()) {
-        const remaining = [...account.jobs].filter(([, { job }]) => job.ended_at === null || job.ended_at >= oldest)
+        const remaining = [...account.jobs].filter(([, { job }]) => !isForgotten(job, millis))
         count += account.jobs.size - remaining.length
         yield* updateAccount(store, account.id, (each) => ({ ...each, jobs: new Map(remaining) }))
       }

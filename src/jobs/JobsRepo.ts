@@ -61,7 +61,7 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
     /**
      * Sets the state of a job that is in one of the states `from`, and ends its lease. The state `queued` also removes
      * the problem and makes the job due now. False: the job is in another state, or, for `queued`, another open job has
-     * its subject.
+     * its subject, or the job `isForgotten`.
      */
     readonly move: (
       accountId: AccountId,

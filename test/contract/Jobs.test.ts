@@ -1,12 +1,15 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { type JobKindName, maxJobErrors } from "../../src/jobs/Job.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import { JobId, nilUuid } from "../../src/model/Ids.ts"
 import { actingAs, anAccount } from "../../src/testing/index.ts"
+import { advance, layerMovableClock, layerStarted } from "../support/MovableClock.ts"
 import { serviceEngines } from "../support/ServiceEngines.ts"
+
+const dayMillis = 86_400_000
 
 const begin = (actor: Actor, subject: string | null, kind: JobKindName = "publish_waiting") =>
   Effect.flatMap(Jobs, (jobs) => jobs.begin({ kind, title: "Do it", subject, input: { to: "do" }, total: 10 })).pipe(
@@ -21,7 +24,8 @@ const claimed = (actor: Actor, id: JobId) =>
 
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`jobs on ${engine.name}`, () => {
-    layer(engine.layer, { excludeTestServices: true })((it) => {
+    const TestLayer = layerStarted.pipe(Layer.provideMerge(engine.layer), Layer.provideMerge(layerMovableClock))
+    layer(TestLayer, { excludeTestServices: true })((it) => {
       it.effect("a job is claimed by one process, keeps the results of its steps, and ends", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
@@ -317,6 +321,28 @@ for (const engine of serviceEngines) {
               "id: another open job works on the same store: resume this one when that one has ended"
             ])
           }
+        })
+      )
+
+      it.effect("a failed job can be resumed for 30 days, and is deleted then", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          const { command, forget, get } = yield* Jobs
+          const { id } = yield* begin(actor, null)
+          yield* (yield* JobsRepo).fail(yield* claimed(actor, id), { why: "Why.", next: "Next." })
+          yield* advance(29 * dayMillis)
+          yield* forget
+          assert.strictEqual((yield* command("resume", id).pipe(actingAs(actor))).state, "queued")
+          yield* (yield* JobsRepo).fail(yield* claimed(actor, id), { why: "Why.", next: "Next." })
+          yield* advance(31 * dayMillis)
+          const refused = yield* Effect.flip(command("resume", id)).pipe(actingAs(actor))
+          assert.strictEqual(
+            refused.message,
+            "id: the job ended more than 30 days ago and is being deleted: begin a new one"
+          )
+          assert.strictEqual((yield* get(id).pipe(actingAs(actor))).state, "failed")
+          assert.isAtLeast(yield* forget, 1)
+          assert.strictEqual((yield* Effect.flip(get(id)).pipe(actingAs(actor)))._tag, "NotFound")
         })
       )
     })

@@ -22,7 +22,7 @@ const servicesOn = (databases: typeof engines): ReadonlyArray<Engine> => [
   ...databases.map(({ absent, layer, name }) => ({
     name,
     absent,
-    layer: onRepositories.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provide(layer), Layer.orDie)
+    layer: onRepositories.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provideMerge(layer), Layer.orDie)
   }))
 ]
 

@@ -152,6 +152,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "another open job works on the same store: resume this one when that one has ended",
   "another job works on the same store: try again",
   "the service has begun another job in its place, so it need not be resumed",
+  "the job ended more than 30 days ago and is being deleted: begin a new one",
   "the job {job} ({id}) is {state} and works on the same store: {cause} first",
   "let it finish",
   "resume or cancel it",
