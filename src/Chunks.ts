@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs"
+import { readFileSync, statSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 import { cachedDataVersionTag } from "node:v8"
@@ -14,9 +14,10 @@ const scripts = new Map<string, Script>()
 /** Where a chunk's compiled code is. V8 accepts it only from the same version with the same flags, which the tag stands for. */
 const codePath = (path: string) => `${path}.${cachedDataVersionTag().toString(16)}.code`
 
+/** V8 compares only the lengths of the sources. A chunk that was changed in place is newer than its code. */
 const readCode = (path: string) => {
   try {
-    return { cachedData: readFileSync(codePath(path)) }
+    return statSync(codePath(path)).mtimeMs < statSync(path).mtimeMs ? {} : { cachedData: readFileSync(codePath(path)) }
   } catch {
     return {}
   }

@@ -115,22 +115,39 @@ describe("compiled code", () => {
     for (const given of [[], flags]) assert.sameMembers([...acceptedWith(given)], chunks, given.join(" "))
   })
 
-  it.scopedLive("is not needed: a command runs without it, with code of another build, and with a damaged file", () =>
+  /** A copy of the built service, and what a command of it prints. */
+  const aCopy = Effect.map(temporary, (folder) => {
+    cpSync(join(root, "dist"), join(folder, "dist"), { recursive: true, preserveTimestamps: true })
+    cpSync(join(root, "package.json"), join(folder, "package.json"))
+    symlinkSync(join(root, "node_modules"), join(folder, "node_modules"))
+    const run = (...args: ReadonlyArray<string>) =>
+      execFileSync(process.execPath, [join(folder, "dist/main.js"), ...args]).toString()
+    return { chunks: join(folder, "dist/chunks"), run }
+  })
+
+  it.scopedLive("is not needed: a command runs without it, with code of another chunk, and with a damaged file", () =>
     Effect.gen(function* () {
-      const folder = yield* temporary
-      cpSync(join(root, "dist"), join(folder, "dist"), { recursive: true })
-      cpSync(join(root, "package.json"), join(folder, "package.json"))
-      symlinkSync(join(root, "node_modules"), join(folder, "node_modules"))
-      const chunks = join(folder, "dist/chunks")
+      const { chunks, run } = yield* aCopy
       const codes = readdirSync(chunks).filter((name) => name.endsWith(".code"))
-      const version = () => execFileSync(process.execPath, [join(folder, "dist/main.js"), "--version"]).toString()
       const other = readFileSync(join(chunks, codes.find((name) => !name.startsWith("Main.")) ?? ""))
       for (const damage of [other, other.subarray(0, 100), Buffer.alloc(0)]) {
         for (const name of codes) writeFileSync(join(chunks, name), damage)
-        assert.strictEqual(version(), "0.1.0\n")
+        assert.strictEqual(run("--version"), "0.1.0\n")
       }
       for (const name of codes) rmSync(join(chunks, name))
-      assert.strictEqual(version(), "0.1.0\n")
+      assert.strictEqual(run("--version"), "0.1.0\n")
+    })
+  )
+
+  it.scopedLive("is not used for a chunk that was changed in place, even if its length is the same", () =>
+    Effect.gen(function* () {
+      const { chunks, run } = yield* aCopy
+      assert.include(run("key", "create", "--help"), "What the key is for.")
+      const path = join(chunks, "Main.cjs")
+      const before = readFileSync(path, "utf8")
+      assert.include(before, "What the key is for.")
+      writeFileSync(path, before.replace("What the key is for.", "What the KEY is for."))
+      assert.include(run("key", "create", "--help"), "What the KEY is for.")
     })
   )
 })

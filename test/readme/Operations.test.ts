@@ -171,10 +171,10 @@ const aNewerBuild = Effect.map(aBuild, (folder) => {
   const newest = migrations.at(-1) ?? ""
   const next = `${String(migrations.length + 1).padStart(4, "0")}_of_tomorrow`
   writeFileSync(join(folder, `migrations/${next}.sql`), "CREATE TABLE of_tomorrow (id int PRIMARY KEY);\n")
-  const changed = readdirSync(join(folder, "dist"))
-    .filter((name) => name.endsWith(".js"))
+  const changed = readdirSync(join(folder, "dist/chunks"))
+    .filter((name) => name.endsWith(".cjs"))
     .filter((name) => {
-      const path = join(folder, "dist", name)
+      const path = join(folder, "dist/chunks", name)
       const text = readFileSync(path, "utf8")
       if (!text.includes(`"${newest}"`)) return false
       writeFileSync(path, text.replace(`"${newest}"`, `"${newest}", "${next}"`))
