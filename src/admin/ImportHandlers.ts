@@ -11,13 +11,16 @@ import { makeFindDomain, parseId } from "./FindByName.ts"
 /** Makes a progress reporter for an import. Its id is null while it is not known yet. */
 type ReportOf = (id: ImportId | null) => ReportProgress
 
+const reporterOf =
+  (send: Report<ImportEvent>): ReportOf =>
+  (import_id) =>
+  (progress) =>
+    send({ _tag: "Progress", ...progress, import_id })
+
 /** Streams progress events, then the import at its end. */
-const importing = <E, R>(work: (reportOf: ReportOf) => Effect.Effect<ImportRun, E, R>) =>
-  streamEvents((report: Report<ImportEvent>) =>
-    Effect.map(
-      work((import_id) => (progress) => report({ _tag: "Progress", ...progress, import_id })),
-      (run): ImportEvent => ({ _tag: "Done", run })
-    )
+const importing = <E, R>(work: (reportOf: ReportOf, delivererOf: ReportOf) => Effect.Effect<ImportRun, E, R>) =>
+  streamEvents((report: Report<ImportEvent>, deliver: Report<ImportEvent>) =>
+    Effect.map(work(reporterOf(report), reporterOf(deliver)), (run): ImportEvent => ({ _tag: "Done", run }))
   )
 
 const importId = parseId(ImportId)
@@ -38,14 +41,13 @@ export const ImportHandlers = ImportRpcs.toLayer(
       { accept, store, ...choices }: Choices & { readonly accept: boolean; readonly store: string },
       read: (domain: string, report: ReportProgress) => Effect.Effect<ImportRun, E, CurrentActor>
     ) =>
-      importing((reportOf) =>
+      importing((reportOf, delivererOf) =>
         Effect.gen(function* () {
           const run = yield* read(yield* findDomain(store), reportOf(null))
           if (!accept) return run
-          const report = reportOf(run.id)
-          // Reports the id before the work, so that a client that is interrupted later knows which import continues.
-          yield* report({ step: "applying", done: 0, total: 0 })
-          return yield* imports.accept(run.id, report, acceptanceOf(choices))
+          // The client has the id before the work begins, so that after an interruption it knows which import continues.
+          yield* delivererOf(run.id)({ step: "applying", done: 0, total: 0 })
+          return yield* imports.accept(run.id, reportOf(run.id), acceptanceOf(choices))
         })
       )
     return {
