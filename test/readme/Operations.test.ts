@@ -23,7 +23,7 @@ import * as Database from "../../src/database/Database.ts"
 import { names as migrations } from "../../src/database/Migrations.ts"
 import { AccountId, StoreId } from "../../src/model/Ids.ts"
 import { SecretBox, SecretKeySource } from "../../src/stores/SecretBox.ts"
-import { catalog, environment } from "../support/CommandLine.ts"
+import { bashArguments, catalog, environment } from "../support/CommandLine.ts"
 import { freePort } from "../support/FreePort.ts"
 import { query } from "../support/RunDatabases.ts"
 import { layerServerUrl, layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
@@ -97,9 +97,7 @@ const tokenOn = (
 
 /** Runs commands, as a script that ends at the first failure. */
 const shell = (commands: ReadonlyArray<string>, env: Readonly<Record<string, string>>, cwd = root) =>
-  Effect.promise(() =>
-    promisify(execFile)("bash", ["-euo", "pipefail", "-c", commands.join("\n")], { cwd, env: environment(env) })
-  )
+  Effect.promise(() => promisify(execFile)("bash", bashArguments(commands.join("\n")), { cwd, env: environment(env) }))
 
 /** A folder with what a deployment consists of. Its packages are those of this checkout. */
 const aBuild = Effect.map(temporary, (folder) => {
@@ -116,7 +114,7 @@ const served = (command: string, env: Readonly<Record<string, string>>, cwd: str
     const baseUrl = `http://127.0.0.1:${port}`
     const child = yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const started = spawn("bash", ["-euo", "pipefail", "-c", command], {
+        const started = spawn("bash", bashArguments(command), {
           cwd,
           env: environment({ ...env, PORT: String(port), DRAIN_DELAY: "0" }),
           stdio: ["ignore", "pipe", "pipe"]

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { environment, prepareDataDirectory, serveCatalog } from "../support/CommandLine.ts"
+import { bashArguments, environment, prepareDataDirectory, serveCatalog } from "../support/CommandLine.ts"
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const page = (path: string) => readFileSync(at(path), "utf8")
@@ -93,7 +93,7 @@ date() { local words=("\${@/+30 /+10 }"); command date "\${words[@]/+60 /+30 }";
           ([, name]) => `declare -p ${name} >> ${variables}`
         )
         const text = [prelude, `source ${variables}`, command.text, ...assigned].join("\n")
-        const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", text], {
+        const { stdout } = await promisify(execFile)("bash", bashArguments(text), {
           cwd: at(""),
           env: environment({ DATA_DIR, BASE: service.baseUrl, KEY: service.key ?? "" })
         })

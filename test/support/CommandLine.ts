@@ -62,6 +62,9 @@ export const environment = (given: Readonly<Record<string, string>>) => ({
   ...given
 })
 
+/** The arguments of bash that runs a text. Without --norc bash reads its settings if no shell is above it: its input is a socket. */
+export const bashArguments = (text: string): ReadonlyArray<string> => ["--norc", "-euo", "pipefail", "-c", text]
+
 /** The command `catalog`, which is built before the tests. */
 export const program = `${root}dist/main.js`
 

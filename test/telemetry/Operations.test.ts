@@ -7,7 +7,7 @@ import { promisify } from "node:util"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { portOf } from "../mcp/Connector.ts"
-import { environment } from "../support/CommandLine.ts"
+import { bashArguments, environment } from "../support/CommandLine.ts"
 import { freePort } from "../support/FreePort.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import type { Family } from "./Exposition.ts"
@@ -143,7 +143,7 @@ describe("files for operators", () => {
           assert.isAtLeast(commands.length, 20)
           for (const { text, title } of commands) {
             const { stderr, stdout } = yield* Effect.promise(() =>
-              promisify(execFile)("bash", ["-euo", "pipefail", "-c", text], {
+              promisify(execFile)("bash", bashArguments(text), {
                 cwd: root,
                 env: { ...environment({ DATABASE_URL }), BASE, METRICS, PGOPTIONS: "-c client_min_messages=error" }
               })
