@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { existsSync, readdirSync, statSync } from "node:fs"
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { embeddedFlags } from "./EmbeddedFlags.ts"
@@ -26,9 +26,13 @@ const build = () => {
   execFileSync("npm", ["run", "build"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] })
 }
 
-/** Compiles the service for the flags of processes with an embedded database. */
-const compile = () =>
+/** Compiles the service for the flags of processes with an embedded database, once for each build. */
+const compile = () => {
+  const mark = join(root, "dist/compiled-for-tests")
+  if (existsSync(mark)) return
   execFileSync(process.execPath, [...embeddedFlags, "dist/WriteCode.js", "--version"], { cwd: root, stdio: "ignore" })
+  writeFileSync(mark, "")
+}
 
 /**
  * Runs once before all suites, so that two workers do not prepare the same files at the same time. Returns what runs after all suites.
