@@ -29,7 +29,7 @@ const namedImports = /^import \{([^}]*)\} from "(\.\/[^"]*)";$/gm
 
 /**
  * Reads what a chunk takes from another once, when it loads. Without this, esbuild writes a getter's call for each use, which costs a
- * tenth of the time of a page. No chunk changes what it exports, and no chunks load each other: then the build fails.
+ * tenth of the time of a page. No chunk changes its exports after it has loaded. If two chunks loaded each other, the build would fail.
  */
 const importsAreRead = {
   name: "imports-are-read",
@@ -43,7 +43,7 @@ const importsAreRead = {
   }
 }
 
-/** The command in chunks, and then each chunk as a script: V8 gives compiled code of scripts, in Node.js 20 not of modules. */
+/** Builds the command in chunks, then makes each chunk a script: Node.js 20 keeps compiled code of scripts only, not of modules. */
 const buildChunks = async () => {
   const names = { outdir: chunks, outExtension: { ".js": ".cjs" }, sourcemap: true }
   await build({ ...bundling, ...names, banner: {}, entryPoints: ["src/cli/Main.ts"], splitting: true })

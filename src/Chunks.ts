@@ -8,8 +8,8 @@ import { Script } from "node:vm"
 const directory = join(import.meta.dirname, "chunks")
 const requirePackage = createRequire(join(directory, "Main.cjs"))
 
-const modules = new Map<string, { readonly exports: unknown }>()
-const scripts = new Map<string, Script>()
+/** The loaded chunks by name. */
+const loaded = new Map<string, { readonly exports: unknown; readonly script: Script }>()
 
 /** Where a chunk's compiled code is. V8 accepts it only from the same version with the same flags, which the tag stands for. */
 const codePath = (path: string) => `${path}.${cachedDataVersionTag().toString(16)}.code`
@@ -24,16 +24,15 @@ const readCode = (path: string) => {
 }
 
 const loadScript = (name: string): unknown => {
-  const loaded = modules.get(name)
-  if (loaded !== undefined) return loaded.exports
+  const before = loaded.get(name)
+  if (before !== undefined) return before.exports
   const path = join(directory, name)
   const source = `(function (exports, require, module, __filename, __dirname) {${readFileSync(path, "utf8")}\n})`
   const script = new Script(source, { filename: path, ...readCode(path) })
-  scripts.set(path, script)
   const module = { exports: {} }
   const require = (id: string) => (id.startsWith("./") ? loadScript(id.slice(2)) : requirePackage(id))
   script.runInThisContext()(module.exports, require, module, path, directory)
-  modules.set(name, module)
+  loaded.set(name, { exports: module.exports, script })
   return module.exports
 }
 
@@ -47,5 +46,5 @@ export const loadChunk: (name: string) => unknown = process.sourceMapsEnabled
 
 /** Writes the compiled code of the chunks that were loaded, with each function that has run. */
 export const writeCode = (): void => {
-  for (const [path, script] of scripts) writeFileSync(codePath(path), script.createCachedData())
+  for (const [name, { script }] of loaded) writeFileSync(codePath(join(directory, name)), script.createCachedData())
 }
