@@ -101,13 +101,9 @@ const make = Effect.gen(function* () {
       if (isMoved) return after
       return yield* ValidationFailed.at(
         "id",
-        !from.some((state) => state === after.state)
-          ? `the job is ${after.state}: ${refusal}`
-          : isForgotten(after, yield* Clock.currentTimeMillis)
-            ? "the job ended more than 30 days ago and is being deleted: begin a new one"
-            : automaticKinds.includes(before.kind)
-              ? "the service has begun another job in its place, so it need not be resumed"
-              : "another open job works on the same store: resume this one when that one has ended"
+        from.some((state) => state === after.state)
+          ? whyNotQueued(after, yield* Clock.currentTimeMillis)
+          : `the job is ${after.state}: ${refusal}`
       )
     }),
     /** Deletes jobs that ended more than 30 days ago, of all accounts. Returns their number. */
@@ -118,6 +114,14 @@ const make = Effect.gen(function* () {
 /** The jobs of the actor's account. `programs/JobWorker` runs their steps. */
 export class Jobs extends Context.Tag("catalog/Jobs")<Jobs, Effect.Effect.Success<typeof make>>() {
   static readonly layer = Layer.effect(Jobs, make)
+}
+
+/** The reason why a job that is paused or failed cannot be resumed. */
+const whyNotQueued = (job: Job, nowMillis: number): string => {
+  if (isForgotten(job, nowMillis)) return "the job ended more than 30 days ago and is being deleted: begin a new one"
+  return automaticKinds.includes(job.kind)
+    ? "the service has begun another job in its place, so it need not be resumed"
+    : "another open job works on the same store: resume this one when that one has ended"
 }
 
 /** The reason why a job cannot be created. */
