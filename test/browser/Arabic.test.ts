@@ -4,7 +4,7 @@ import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { aFailure, aMerchant } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
+import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
 
 const sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -51,10 +51,7 @@ describe.skipIf(!chromiumIsThere)("the pages in Arabic on a phone", () => {
             await page.getByRole("button", { name: "حفظ المسودة" }).click()
             await page.getByRole("heading", { level: 1, name: "The tent" }).waitFor()
           })
-          assert.deepStrictEqual(
-            complaints.filter((text) => !text.includes("Autofocus")),
-            []
-          )
+          assertNoComplaints(complaints)
         })
       )
   })

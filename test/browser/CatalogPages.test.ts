@@ -10,7 +10,7 @@ import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/tes
 import { aFailure, aMerchant, editBothSides, untilPhase } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
+import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
 
 /** A window in which a merchant is signed in, and the errors that the browser reported in it. */
 const signedIn = (cookie: string) =>
@@ -106,10 +106,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           vendor: "Tarn",
           description_html: "<p>Keeps the rain out, and the cold in.</p>"
         })
-        assert.deepStrictEqual(
-          complaints.filter((text) => !/favicon|404/.test(text)),
-          []
-        )
+        assertNoComplaints(complaints, 404)
       })
     )
 
@@ -142,10 +139,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await page.getByRole("button", { name: "Accept the import" }).click()
         })
         yield* untilPhase(merchant, id, "applied")
-        assert.deepStrictEqual(
-          complaints.filter((text) => !/favicon|404/.test(text)),
-          []
-        )
+        assertNoComplaints(complaints, 404)
       })
     )
 
@@ -225,10 +219,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           assert.strictEqual(await heading(page), "Publish all changes to Tarn & Tern")
           await assertAccessible(page, "job")
         })
-        assert.deepStrictEqual(
-          complaints.filter((text) => !/favicon|404|409/.test(text)),
-          []
-        )
+        assertNoComplaints(complaints, 404, 409)
       })
     )
 
@@ -280,7 +271,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await page.getByRole("button", { name: "Set a field" }).click()
           assert.isTrue(await page.getByRole("radio", { name: "The 49 products that you selected" }).isChecked())
         })
-        assert.deepStrictEqual(complaints, [])
+        assertNoComplaints(complaints)
       })
     )
 

@@ -8,7 +8,7 @@ import { actingAs } from "../../src/testing/index.ts"
 import { aMerchant } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
+import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
 
 const password = "tern over tarn 1"
 
@@ -138,10 +138,7 @@ describe.skipIf(!chromiumIsThere)("drops in Chromium", () => {
             [["Camp weekend", "2030-12-06T23:00:00.000000Z", "2030-12-08T23:00:00.000000Z", 6]]
           )
           // The console of the browser lists blocked content and failed requests. Refused forms are answered with 400, so these are expected.
-          assert.deepStrictEqual(
-            complaints.filter((text) => !/favicon|status of 400/.test(text)),
-            []
-          )
+          assertNoComplaints(complaints, 400)
         })
       )
   })

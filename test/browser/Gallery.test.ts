@@ -6,7 +6,7 @@ import { actingAs, anEntity, CatalogChange, CatalogChanges, Stores } from "../..
 import { aMerchant } from "../console/Merchant.ts"
 import { aBrowser, PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
+import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
 
 /** A stove with five pictures on two stores. */
 const aGallery = Effect.gen(function* () {
@@ -140,10 +140,7 @@ describe.skipIf(!chromiumIsThere)("the gallery in Chromium", () => {
             await waitForOrder(page, "FSBLI")
           }
         })
-        assert.deepStrictEqual(
-          complaints.filter((text) => !/favicon|Autofocus/.test(text)),
-          []
-        )
+        assertNoComplaints(complaints)
       })
     )
 
@@ -188,10 +185,7 @@ describe.skipIf(!chromiumIsThere)("the gallery in Chromium", () => {
           await page.getByRole("checkbox").first().waitFor()
           await assertAccessible(page, "gallery-stores")
         })
-        assert.deepStrictEqual(
-          complaints.filter((text) => !/favicon|Autofocus/.test(text)),
-          []
-        )
+        assertNoComplaints(complaints)
       })
     )
   })

@@ -9,7 +9,7 @@ import type { AccountId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
+import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
 
 const password = "tern over tarn 1"
 
@@ -39,10 +39,6 @@ const assertGood = async (page: Page, name: string) => {
   await assertAccessible(page, name)
   await assertNarrow(page, name)
 }
-
-/** Errors that the browser reported, except for the missing favicon and for axe, which the policy blocks. */
-const unexpected = (complaints: ReadonlyArray<string>) =>
-  complaints.filter((text) => !/favicon|status of 40[04]/.test(text))
 
 describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
   layer(PagesServer, { excludeTestServices: true })((it) => {
@@ -120,7 +116,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
           assert.match(page.url(), /locale=\w+/)
           await assertGood(page, "issues-translations")
         })
-        assert.deepStrictEqual(unexpected(complaints), [])
+        assertNoComplaints(complaints, 400, 404)
       })
     )
 
@@ -143,7 +139,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
           await page.goto(`${base}/drops/new`)
           await assertGood(page, "drop-new")
         })
-        assert.deepStrictEqual(unexpected(complaints), [])
+        assertNoComplaints(complaints, 400, 404)
       })
     )
 

@@ -11,7 +11,7 @@ import { actingAs } from "../../src/testing/index.ts"
 import { aFailure, aMerchant, aReview, untilPhase } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
+import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
 
 /** A window of a signed-in browser. */
 const signedIn = (cookie: string, javaScriptEnabled = true) =>
@@ -78,10 +78,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
           assert.strictEqual(await page.evaluate("document.activeElement.id"), "content")
           await assertNotReloaded(page)
         })
-        assert.deepEqual(
-          complaints.filter((text) => !text.includes("favicon")),
-          []
-        )
+        assertNoComplaints(complaints)
       })
     )
 
@@ -113,10 +110,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
             .waitFor()
           await assertNotReloaded(page)
         })
-        assert.deepEqual(
-          complaints.filter((text) => !text.includes("favicon")),
-          []
-        )
+        assertNoComplaints(complaints)
       })
     )
 
@@ -224,10 +218,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
           assert.include(await page.getByRole("alert").first().textContent(), "Not saved: 1 conflict was decided")
           await assertAccessible(page, "import-decided-meanwhile")
         })
-        assert.deepEqual(
-          complaints.filter((text) => !/favicon|400/.test(text)),
-          []
-        )
+        assertNoComplaints(complaints, 400)
       })
     )
 
@@ -281,7 +272,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
           await page.getByText("The import is accepted.").waitFor()
         })
         yield* untilPhase(merchant, id, "applied")
-        assert.deepEqual(complaints, [])
+        assertNoComplaints(complaints)
       })
     )
 
@@ -298,7 +289,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
           await page.reload()
           await page.getByRole("link", { name: "Quiet" }).waitFor()
         })
-        assert.deepEqual(complaints, [])
+        assertNoComplaints(complaints)
       })
     )
   })

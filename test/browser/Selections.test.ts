@@ -7,7 +7,7 @@ import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/tes
 import { aMerchant } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, openWindow } from "./PlaywrightBrowser.ts"
+import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
 
 const count = 4
 
@@ -115,10 +115,7 @@ describe.skipIf(!chromiumIsThere)("selections in Chromium", () => {
               const chosen = page.getByRole("radio", { name: `The ${all - 1} media files that you selected` })
               assert.isTrue(await chosen.isChecked())
             })
-          assert.deepStrictEqual(
-            complaints.filter((text) => !text.includes("favicon")),
-            []
-          )
+          assertNoComplaints(complaints)
         })
       )
   })
