@@ -15,7 +15,7 @@ import { jobsBeside } from "./scenarios/JobsBeside.ts"
 import { feed, longWalk } from "./scenarios/LongWalk.ts"
 import { manyAgents } from "./scenarios/ManyAgents.ts"
 import { publishingBeside } from "./scenarios/PublishingBeside.ts"
-import { refreshing } from "./scenarios/Refresh.ts"
+import { refreshing, refreshingMillion } from "./scenarios/Refresh.ts"
 import { notModified, samePage } from "./scenarios/SamePage.ts"
 import type { Scenario } from "./scenarios/Scenario.ts"
 import { telemetry } from "./scenarios/Telemetry.ts"
@@ -39,6 +39,7 @@ const scenarios: ReadonlyArray<Scenario> = [
   publishingBeside,
   jobsBeside,
   refreshing,
+  refreshingMillion,
   healthScans,
   healthPages,
   healthRemedies,
@@ -65,7 +66,7 @@ BENCH_WALK_PRODUCTS products that \`long-walk\` walks, and changes that \`feed\`
 BENCH_EXPORT_PRODUCTS
                     products that \`export\` and \`include-walk\` read (default 100000)
 BENCH_REFRESH_PRODUCTS
-                    products that \`refresh\` reads (default 10000)
+                    products that \`refresh\` reads (default 10000); \`refresh-million\` reads 10 and 100 times as many
 BENCH_HEALTH_PRODUCTS
                     products of the catalog that \`health-...\` use (default 100000)
 BENCH_LIST_PRODUCTS

@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { Readable } from "node:stream"
 import { Effect } from "effect"
 import { type DocumentNode, execute, type GraphQLSchema, OperationTypeNode, parse, validate } from "graphql"
 import { rootOf } from "./ShopifyResolvers.ts"
@@ -26,6 +27,13 @@ export type Fault =
   | "refused"
   | "frozen"
 
+/** The result of a bulk operation. `times`: how often it has each root; a collection it has once, with as many members. */
+interface Bulk {
+  readonly lines: ReadonlyArray<string>
+  readonly times: number
+  looks: number
+}
+
 interface Scripted {
   readonly operation: string
   readonly fault: Fault
@@ -40,6 +48,31 @@ const bulkLines = (node: Input, parent?: string): ReadonlyArray<string> => {
     JSON.stringify(parent === undefined ? own : { ...own, __parentId: parent }),
     ...connections.flatMap(([, { edges }]) => edges.flatMap((edge: Input) => bulkLines(edge.node, node.id)))
   ]
+}
+
+/** The numbers of ids, and the number of the product in handles, titles, SKUs and addresses (ShopifyCatalog). */
+const numbers = /((?<=gid:\/\/shopify\/\w+\/|product-|Product |SKU-|origin\.example\/)\d+)/
+
+/** Copies of lines that differ in these numbers, 100 copies at a time. */
+function* copies(lines: ReadonlyArray<string>, times: number) {
+  const parts = lines.map((line) => `${line}\n`.split(numbers))
+  let text = ""
+  for (let copy = 0; copy < times; copy++) {
+    for (const line of parts)
+      for (const [index, part] of line.entries()) text += index % 2 === 1 ? Number(part) + copy * 1_000 : part
+    if (copy % 100 < 99 && copy < times - 1) continue
+    yield text
+    text = ""
+  }
+}
+
+const isCollection = (line = "") => line.startsWith('{"id":"gid://shopify/Collection/')
+
+/** The file of a shop that repeats its products. All products are members of the same collection. */
+function* repeatedFile(lines: ReadonlyArray<string>, times: number) {
+  const once = isCollection(lines[0]) ? 1 : 0
+  yield* copies(lines.slice(0, once), 1)
+  yield* copies(lines.slice(once), times)
 }
 
 const isRoot = (line: string) => JSON.parse(line).__parentId === undefined
@@ -66,7 +99,8 @@ export class ShopifyServer {
   readonly #schema: GraphQLSchema
   readonly #shops = new Map<string, ShopifyShop>()
   readonly #scripts = new Map<string, Array<Scripted>>()
-  readonly #bulk = new Map<string, { readonly lines: ReadonlyArray<string>; looks: number }>()
+  readonly #bulk = new Map<string, Bulk>()
+  readonly #repeated = new Map<string, number>()
   /** Received operations in order, by token. */
   readonly asked = new Map<string, Array<string>>()
   /** Tokens with a request whose answer is held back. */
@@ -104,6 +138,14 @@ export class ShopifyServer {
     return shop
   }
 
+  /**
+   * Bulk operations return each product and file of the shop so many times, with numbers of their own: the products of a large shop
+   * do not fit into memory.
+   */
+  repeat(token: string, times: number) {
+    this.#repeated.set(token, times)
+  }
+
   /** Revokes a token. */
   revoke(token: string) {
     this.#shops.delete(token)
@@ -131,9 +173,10 @@ export class ShopifyServer {
   }
 
   #sendBulk(url: string, token: string, response: ServerResponse) {
-    const lines = this.#bulk.get(url)?.lines
+    const { lines, times = 1 } = this.#bulk.get(url) ?? {}
     // Downloads need no token and must not send it, because another company hosts the files.
     if (token !== "" || lines === undefined) response.writeHead(403).end()
+    else if (times > 1) Readable.from(repeatedFile(lines, times)).pipe(response)
     else {
       const file = `${lines.join("\n")}\n`
       const fault = this.#fault(token, "BulkFile")
@@ -196,7 +239,7 @@ export class ShopifyServer {
         return response.on("close", () => this.hanging.set(token, (this.hanging.get(token) ?? 1) - 1))
     }
     const answer = JSON.stringify({
-      ...(await this.#carryOut(shop, document, variables)),
+      ...(await this.#carryOut(token, shop, document, variables)),
       extensions: { cost: { ...cost, throttleStatus: throttleStatus(1900) } }
     })
     if (fault === "lost") return response.destroy()
@@ -207,7 +250,7 @@ export class ShopifyServer {
     return response.setHeader("content-type", "application/json").end(answer)
   }
 
-  async #carryOut(shop: ShopifyShop, document: DocumentNode, variables: Record<string, unknown>) {
+  async #carryOut(token: string, shop: ShopifyShop, document: DocumentNode, variables: Record<string, unknown>) {
     const [invalid] = validate(this.#schema, document)
     if (invalid !== undefined) return { errors: [{ message: invalid.message }] }
     const rootValue = {
@@ -218,7 +261,8 @@ export class ShopifyServer {
         const lines = Object.values<Input>(data ?? {}).flatMap(({ edges }) =>
           edges.flatMap((edge: Input) => bulkLines(edge.node))
         )
-        this.#bulk.set(`/bulk/${this.#bulk.size + 1}`, { lines, looks: 0 })
+        const times = this.#repeated.get(token) ?? 1
+        this.#bulk.set(`/bulk/${this.#bulk.size + 1}`, { lines, times, looks: 0 })
         return { bulkOperation: { id }, userErrors: [] }
       },
       bulkOperation: ({ id }: Input) => {
@@ -226,7 +270,8 @@ export class ShopifyServer {
         const bulk = this.#bulk.get(path)
         if (bulk === undefined) return null
         bulk.looks += 1
-        const rootObjectCount = String(bulk.lines.filter(isRoot).length)
+        const roots = bulk.lines.filter(isRoot).length
+        const rootObjectCount = String(isCollection(bulk.lines[0]) ? roots : roots * bulk.times)
         if (bulk.looks === 1) return { status: "RUNNING", errorCode: null, rootObjectCount, url: null }
         return {
           status: "COMPLETED",

@@ -53,14 +53,75 @@ const refresh = async (
   return { seconds: outcome.seconds, megabytes, created: outcome.summary.created, applied: outcome.applied }
 }
 
+/** Refreshes a new store twice. */
+const firstAndAgain = async (origin: string, token: string, size: number) => {
+  const place = await prepare()
+  const first = await refresh(place, origin, token)
+  const again = await refresh(place, origin, token)
+  if (first.created !== size || again.applied !== 0)
+    throw new Error(`${first.created} products were created, and ${again.applied} changes made the second time.`)
+  return { first, again }
+}
+
+type Both = Awaited<ReturnType<typeof firstAndAgain>>
+
 const round = async (origin: string) => {
   const few = await refresh(await prepare(), origin, "few")
-  const place = await prepare()
-  const first = await refresh(place, origin, "all")
-  const again = await refresh(place, origin, "all")
-  if (first.created !== products || again.applied !== 0)
-    throw new Error(`${first.created} products were created, and ${again.applied} changes made the second time.`)
-  return { few, first, again }
+  return { few, ...(await firstAndAgain(origin, "all", products)) }
+}
+
+/** Ten times as many products may take at most so many times as long. */
+const maxGrowthOfTime = 11
+
+/** Compares refreshes of 100,000 and of a million products. */
+export const refreshingMillion: Scenario = {
+  name: "refresh-million",
+  title: "Refresh of a million",
+  run: ({ rounds: count }) =>
+    Effect.gen(function* () {
+      if (adminSchema === undefined) return yield* Effect.dieMessage("Shopify's schema could not be fetched.")
+      const server = yield* openShopifyServer(adminSchema)
+      const sizes = [10 * products, 100 * products]
+      for (const size of sizes) {
+        fillShop(server.open(`${size}`), 1)
+        server.repeat(`${size}`, size)
+      }
+      const rounds: Array<ReadonlyArray<Both>> = []
+      for (let number = 1; number <= count; number++) {
+        const measured: Array<Both> = []
+        for (const size of sizes) {
+          const one = yield* Effect.promise(() => firstAndAgain(server.origin, `${size}`, size))
+          progress(
+            `round ${number}: ${whole(size)} in ${whole(one.first.seconds)} s, again ${whole(one.again.seconds)} s`
+          )
+          measured.push(one)
+        }
+        rounds.push(measured)
+      }
+      const row = (name: string, digits: number, value: (less: Both, more: Both) => number, target?: number) => {
+        const { max, median, min } = spreadOf(rounds.map(([less, more]) => value(less as Both, more as Both)))
+        const figures = [median, min, max].map((figure) => figure.toFixed(digits))
+        return [name, ...figures, ...(target === undefined ? ["", ""] : [`≤ ${target}`, max <= target ? "yes" : "no"])]
+      }
+      const memoryOf = ({ again, first }: Both) => Math.max(first.megabytes, again.megabytes)
+      const report = [
+        `${sizes.map(whole).join(" and ")} products with two variants, an image and a metafield each, and a collection of them all, from a server that repeats one product in the files of Shopify's bulk operations, into an empty catalog, accepted at once; ${count} rounds. Memory is the most that the process held.`,
+        table(
+          ["", "median", "min", "max", "target", "met"],
+          [
+            ...sizes.flatMap((size, place) => [
+              row(`${whole(size)}, s`, 0, (...both) => both[place]?.first.seconds ?? 0),
+              row(`${whole(size)} again, nothing changed, s`, 0, (...both) => both[place]?.again.seconds ?? 0)
+            ]),
+            row("time", 2, (less, more) => more.first.seconds / less.first.seconds, maxGrowthOfTime),
+            row("time again", 2, (less, more) => more.again.seconds / less.again.seconds, maxGrowthOfTime),
+            row("memory gained, MB", 0, (less, more) => memoryOf(more) - memoryOf(less), maxGrowthMegabytes),
+            row("memory at most, MB", 0, (_, more) => memoryOf(more))
+          ]
+        )
+      ].join("\n\n")
+      return { report, postgresVersion: yield* Effect.promise(() => postgresVersionOf(urlOf(database))) }
+    }).pipe(Effect.scoped, Effect.runPromise)
 }
 
 /** Measures a refresh through the platform: its time, and its memory, which must not grow with the store. */
