@@ -15,6 +15,23 @@ export const readable = (value: string, type: string): string =>
       )
     : value
 
+const characters: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: " " }
+
+/** The words of HTML on one line. */
+export const textOfHtml = (html: string): string =>
+  html
+    .replaceAll(/<[^>]*>/g, " ")
+    .replaceAll(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name: string) => characters[name] ?? "")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+
+/** Two values of one field as readers expect them. Tags of HTML are shown only if the words are the same. */
+export const readablePair = (left: string, right: string, type: string): readonly [string, string] => {
+  if (type !== "html") return [readable(left, type), readable(right, type)]
+  const texts = [textOfHtml(left), textOfHtml(right)] as const
+  return texts[0] === texts[1] ? [left, right] : texts
+}
+
 /** Stands for an empty value. */
 export const EmptyValue = () => {
   const t = useWords()

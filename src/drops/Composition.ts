@@ -82,18 +82,23 @@ const shownOn = ({ attributes }: DropThing, { accepted, overrides }: DropThing["
 
 const onStore = (thing: DropThing, storeId: StoreId) => thing.versions.find((version) => version.storeId === storeId)
 
-const changeOf = (thing: DropThing, store: Store | null, field: string, value: string): ComposedChange => {
-  const versions = thing.versions.filter(({ storeId }) => store === null || storeId === store.id)
-  const [first, ...others] = new Set(versions.map((version) => shownOn(thing, version, field)))
-  return {
-    thing,
-    store_id: store?.id ?? null,
-    field,
-    before: others.length > 0 ? null : (first ?? ""),
-    value,
-    isUnpublished: versions.some(({ accepted }) => accepted === null)
-  }
+const versionsOn = ({ versions }: DropThing, store: StoreId | null) =>
+  versions.filter(({ storeId }) => store === null || storeId === store)
+
+/** The value that a store, or with null each linked store, shows now. null: the stores have different values. */
+export const valueNow = (thing: DropThing, store: StoreId | null, field: string): string | null => {
+  const [first = "", ...others] = new Set(versionsOn(thing, store).map((version) => shownOn(thing, version, field)))
+  return others.length > 0 ? null : first
 }
+
+const changeOf = (thing: DropThing, store: StoreId | null, field: string, value: string): ComposedChange => ({
+  thing,
+  store_id: store,
+  field,
+  before: valueNow(thing, store, field),
+  value,
+  isUnpublished: versionsOn(thing, store).some(({ accepted }) => accepted === null)
+})
 
 /** The changes of one variant's prices, or the reason why it keeps them. */
 const discountOf = (thing: DropThing, store: Store, { discount, keepsOldPrice }: Choice): Composition => {
@@ -106,8 +111,8 @@ const discountOf = (thing: DropThing, store: Store, { discount, keepsOldPrice }:
     return { changes: [], leftOut: [{ thing, reason: "not_reduced", price }] }
   return {
     changes: [
-      changeOf(thing, store, "price", reduced),
-      ...(keepsOldPrice ? [changeOf(thing, store, "compare_at_price", price)] : [])
+      changeOf(thing, store.id, "price", reduced),
+      ...(keepsOldPrice ? [changeOf(thing, store.id, "compare_at_price", price)] : [])
     ],
     leftOut: []
   }
@@ -124,7 +129,7 @@ export const compose = (things: ReadonlyArray<DropThing>, choice: Choice): Compo
       return { changes: [], leftOut: [{ thing, reason: "not_on_store", price: "" }] }
     const reduced = isDiscounted && store !== null ? discountOf(thing, store, choice) : { changes: [], leftOut: [] }
     return {
-      changes: [...reduced.changes, ...own.map(({ field, value }) => changeOf(thing, store, field, value))],
+      changes: [...reduced.changes, ...own.map(({ field, value }) => changeOf(thing, store?.id ?? null, field, value))],
       leftOut: reduced.leftOut
     }
   })

@@ -155,7 +155,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         shown.text,
         `<th scope="row"><a href="/entity?id=${boots}"><bdi>Boots</bdi></a><br/><span class="quiet">Product</span></th>`
       )
-      assert.include(shown.text, '<td data-label="Field"><bdi>Title</bdi></td>')
+      assert.include(
+        shown.text,
+        '<td data-label="Field"><bdi>Title</bdi></td><td data-label="Now"><span class="value"><bdi>Boots</bdi></span></td>'
+      )
       assert.notInclude((yield* open(`/drops/${id}?note=%3Cb%3E`)).text, 'role="status"')
 
       const { hidden } = sectionsOf(shown.text, "/drops/cancel")
@@ -172,6 +175,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       const again = yield* cancel(id)
       assert.deepStrictEqual([again.status, again.headers.get("location")], [303, `/drops/${id}?note=cancelled`])
       assert.include(after.text, '<span class="state idle">Cancelled</span>')
+      assert.notInclude(after.text, 'data-label="Now"')
     })
   )
 
@@ -452,13 +456,20 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       const other = yield* Effect.flatMap(Stores, ({ link }) =>
         link({ domain: `second-${store.domain}`, platform: "demo" })
       ).pipe(actingAs(actor))
+      const lantern = yield* anEntity("product", { title: "Lantern" }, { on: [other.store] }).pipe(actingAs(actor))
       const choice = yield* open(`/drops/new?entity=${boots}`)
       assertPage(choice)
       assert.include(
         choice.text,
         `<a href="/drops/new?store_id=${store.id}&amp;thing-${boots}=yes"><bdi>Demo &lt;b></bdi></a></p><p class="quiet">${store.domain} · USD · Europe/Berlin</p>`
       )
-      assert.include(choice.text, `<a href="/drops/new?store_id=${other.store.id}&amp;thing-${boots}=yes">`)
+      // The other store does not have the product, so it cannot be chosen for it.
+      assert.include(choice.text, '<p class="quiet">None of the chosen items is on this store.</p>')
+      assert.notInclude(choice.text, other.store.id)
+      assert.include((yield* open("/drops/new")).text, `<a href="/drops/new?store_id=${other.store.id}">`)
+      const both = yield* open(`/drops/new?thing-${boots}=yes&thing-${lantern}=yes`)
+      assert.include(both.text, '<p class="quiet">1 of the 2 chosen items are on this store.</p>')
+      assert.include(both.text, `<a href="/drops/new?store_id=${other.store.id}&amp;thing-${boots}=yes`)
       assert.include(choice.text, `<a href="/drops/new?store_id=all&amp;thing-${boots}=yes">All stores</a>`)
       // Nothing can be published to it.
       assert.notInclude(choice.text, files.id)
@@ -539,7 +550,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       )
       assert.include(
         review.text,
-        `<p class="wrong"><a href="/drops/${first}"><bdi>Twice &quot;&lt;b>&quot;</bdi></a> changes Title from Thu, 31 Jan 2999, 09:30 to Fri, 1 Feb 2999, 00:00 (Europe/Berlin)</p>`
+        `<p class="wrong"><a href="/drops/${first}"><bdi>Twice &quot;&lt;b>&quot;</bdi></a> changes Title from Thu, 31 Jan 2999, 09:30 to Fri, 1 Feb 2999, 00:00 <bdi>(Europe/Berlin)</bdi></p>`
       )
       assert.notInclude(review.text, "Schedule the drop</button>")
       const left = yield* compose("leave", sectionsOf(review.text, "/drops").hidden)
@@ -631,7 +642,10 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assert.include(shown.text, `<div class="value" dir="auto">${escaped(long)}</div>`)
       assert.include(shown.text, "<summary>All 4,026 characters</summary>")
       assert.include(shown.text, '<span class="quiet">empty</span>')
-      assert.include(shown.text, '>Thu, 31 Jan 2999, 09:30</time><span class="zone">Europe/Lisbon, 09:30 UTC</span>')
+      assert.include(
+        shown.text,
+        '>Thu, 31 Jan 2999, 09:30</time><span class="zone"><bdi>Europe/Lisbon</bdi>, <bdi>09:30 UTC</bdi></span>'
+      )
       const listed = yield* open("/drops?view=open")
       assert.include(listed.text, "Description, Type, Search title and 2 more fields of 1 item")
       const form = { csrf, store_id: store.id, "set-product-description_html": "\r\nsecond line" }

@@ -4,7 +4,7 @@ import fc from "fast-check"
 import { createElement } from "preact"
 import { renderToString } from "preact-render-to-string"
 import { EntityHistory } from "../../src/console/entities/EntityHistory.tsx"
-import { differenceOf, OrderOf, readable } from "../../src/console/Values.tsx"
+import { differenceOf, OrderOf, readable, readablePair } from "../../src/console/Values.tsx"
 import type { HistoryEntry } from "../../src/drafts/History.ts"
 import { DropId } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
@@ -371,6 +371,17 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     )
     assert.strictEqual(readable('["a","b"]', "list.single_line_text_field"), "a, b")
     assert.strictEqual(readable('["a","b"]', "single_line_text_field"), '["a","b"]')
+    assert.deepStrictEqual(readablePair('["a","b"]', "[]", "list.single_line_text_field"), ["a, b", ""])
     assert.strictEqual(readable("no list", "list.single_line_text_field"), "no list")
+  })
+
+  it("HTML is compared by its words, and by its tags if the words are the same", () => {
+    const compared = (left: string, right: string) => readablePair(left, right, "html")
+    assert.deepStrictEqual(compared("<p>Wool &amp; silk,</p>\n<p>warm</p>", "<ul><li>Wool</li></ul>"), [
+      "Wool & silk, warm",
+      "Wool"
+    ])
+    assert.deepStrictEqual(compared("<p>a &amp;lt;b></p>", ""), ["a &lt;b>", ""])
+    assert.deepStrictEqual(compared("<p>Wool</p>", "<p><b>Wool</b></p>"), ["<p>Wool</p>", "<p><b>Wool</b></p>"])
   })
 })

@@ -97,6 +97,11 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.include(page.text, "gas, <mark>camp</mark>")
       assert.include(page.text, "gas, <mark>wood</mark>")
       assert.include(page.text, "<mark>Tern &lt;b></mark>")
+      // The words of HTML, without its tags.
+      assert.match(
+        page.text,
+        /<div class="value" id="keep_draft-\d">Keeps the <mark>snow out, and the warmth <\/mark>in\.<\/div>/
+      )
       assert.deepStrictEqual(
         sectionsOf(page.text, "/import/accept").choices,
         [1, 2, 3].flatMap(() => [

@@ -8,10 +8,11 @@ import { useWords } from "../Viewer.tsx"
 import { Text } from "../Wording.tsx"
 import { allStores, newDropWith } from "./DropForm.ts"
 
-/** A store to choose, with the time zone of its times if it is known. */
+/** A store to choose, with the time zone of its times if it is known, and the number of chosen things that it has. */
 export interface StoreToChoose {
   readonly store: Store
   readonly zone: string | undefined
+  readonly things: number
 }
 
 /** The first step: the store. `things`: they are chosen already. */
@@ -36,21 +37,31 @@ export const ChooseStorePage = ({
         <section aria-labelledby="store">
           <h2 id="store">{t("Choose a store")}</h2>
           <ul class="sheet todo">
-            {stores.map(({ store, zone }) => (
-              <li key={store.id}>
-                <Icon name="store" />
-                <div>
-                  <p>
-                    <a href={newDropWith(things, store.id)}>
-                      <Text>{store.name}</Text>
-                    </a>
-                  </p>
-                  <p class="quiet">
-                    {[store.domain, store.currency, ...(zone === undefined ? [] : [zone])].join(" · ")}
-                  </p>
-                </div>
-              </li>
-            ))}
+            {stores.map(({ store, things: here, zone }) => {
+              // Changes of things that the store does not have would be left out of the drop.
+              const name = <Text>{store.name}</Text>
+              return (
+                <li key={store.id}>
+                  <Icon name="store" />
+                  <div>
+                    <p>{things.length > 0 && here === 0 ? name : <a href={newDropWith(things, store.id)}>{name}</a>}</p>
+                    <p class="quiet">
+                      {[store.domain, store.currency, ...(zone === undefined ? [] : [zone])].join(" · ")}
+                    </p>
+                    {here < things.length && (
+                      <p class="quiet">
+                        {here === 0
+                          ? t("None of the chosen items is on this store.")
+                          : t("{count, number} of the {total, number} chosen items are on this store.", {
+                              count: here,
+                              total: things.length
+                            })}
+                      </p>
+                    )}
+                  </div>
+                </li>
+              )
+            })}
             <li>
               <Icon name="layers" />
               <div>

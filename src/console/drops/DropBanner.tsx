@@ -9,7 +9,7 @@ import { changesIn, dayAndTime, statusOf } from "./DropWords.tsx"
 /** Maximum number of drops in a banner. */
 export const maxInBanner = 3
 
-const zoneOf = (timezone: string) => <span class="zone-name">({timezone})</span>
+const zoneOf = (timezone: string) => <bdi class="zone-name">({timezone})</bdi>
 
 /** A notice that says what a drop changes, and when it begins or how long it lasts. */
 const Change = ({ drop }: { readonly drop: DropRow }) => {

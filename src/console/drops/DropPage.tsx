@@ -1,3 +1,4 @@
+import { type DropThing, valueNow } from "../../drops/Composition.ts"
 import type { Drop } from "../../drops/Drop.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
@@ -11,7 +12,7 @@ import { Table } from "../Table.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
 import { EntityName, FieldName, ShortValue } from "../Wording.tsx"
 import { Where } from "./DropsPage.tsx"
-import { DropTime, NoEnd, Outcome, Status, statusSentence } from "./DropWords.tsx"
+import { Differs, DropTime, NoEnd, Outcome, Status, statusSentence } from "./DropWords.tsx"
 
 /** Maximum length of a value that is not folded, in characters. */
 const maxShown = 160
@@ -36,23 +37,28 @@ const Whole = ({ value }: { readonly value: string }) => {
   )
 }
 
-/** `titles`: titles of entities that still exist; `refusal`: why the drop could not be cancelled. */
+/** The title of a thing. That of a variant starts with the product's, because many variants have the same title. */
+const titleOf = ({ parentTitle, title }: DropThing) => (parentTitle === null ? title : `${parentTitle}: ${title}`)
+
+/** `things`: the entities that still exist; `refusal`: why the drop could not be cancelled. */
 export const DropPage = ({
   drop,
   note,
   refusal,
   stores,
-  titles,
+  things,
   visitor
 }: {
   readonly visitor: Visitor
   readonly drop: Drop
   readonly stores: ReadonlyArray<Store>
-  readonly titles: ReadonlyMap<EntityId, string>
+  readonly things: ReadonlyMap<EntityId, DropThing>
   readonly note?: string | undefined
   readonly refusal?: Saying
 }) => {
   const t = useWords()
+  // Once the drop has started, its own values are those of the stores.
+  const isBefore = drop.status === "scheduled"
   return (
     <Frame title={drop.name} visitor={visitor} current={paths.drops}>
       <nav class="trail" aria-label={t("Breadcrumb")}>
@@ -69,7 +75,7 @@ export const DropPage = ({
               [t("Ends"), drop.ends_at === null ? <NoEnd /> : <DropTime at={drop.ends_at} timezone={drop.timezone} />]
             ]}
           />
-          {drop.status === "scheduled" && (
+          {isBefore && (
             <Allowed to="publish">
               <form method="post" action={paths.cancelDrop}>
                 <HiddenFields csrf={visitor.csrf} id={drop.id} />
@@ -89,24 +95,36 @@ export const DropPage = ({
           ) : (
             <Table
               name={t("Changes of the drop")}
-              columns={[t("Item"), t("Store"), t("Field"), t("New value"), t("Outcome")]}
-              rows={drop.changes.map((change, index) => ({
-                key: String(index),
-                cells: [
-                  <EntityName id={change.entity_id} kind={change.entity_type} title={titles.get(change.entity_id)} />,
-                  <Where change={change} stores={stores} />,
-                  <FieldName>{change.field}</FieldName>,
-                  <Whole value={change.value} />,
-                  <div>
-                    <Outcome outcome={change.outcome} />
-                    {change.error !== null && (
-                      <p class="wrong">
-                        <bdi>{t.say(change.error.message)}</bdi>
-                      </p>
-                    )}
-                  </div>
-                ]
-              }))}
+              columns={[
+                t("Item"),
+                t("Store"),
+                t("Field"),
+                ...(isBefore ? [t("Now")] : []),
+                t("New value"),
+                t("Outcome")
+              ]}
+              rows={drop.changes.map((change, index) => {
+                const thing = things.get(change.entity_id)
+                const now = thing && valueNow(thing, change.store_id, change.field)
+                return {
+                  key: String(index),
+                  cells: [
+                    <EntityName id={change.entity_id} kind={change.entity_type} title={thing && titleOf(thing)} />,
+                    <Where change={change} stores={stores} />,
+                    <FieldName>{change.field}</FieldName>,
+                    ...(isBefore ? [now === null ? <Differs /> : now !== undefined && <Whole value={now} />] : []),
+                    <Whole value={change.value} />,
+                    <div>
+                      <Outcome outcome={change.outcome} />
+                      {change.error !== null && (
+                        <p class="wrong">
+                          <bdi>{t.say(change.error.message)}</bdi>
+                        </p>
+                      )}
+                    </div>
+                  ]
+                }
+              })}
             />
           )}
         </section>

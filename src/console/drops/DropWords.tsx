@@ -36,6 +36,12 @@ export const Outcome = ({ outcome }: { readonly outcome: DropOutcome | null }) =
   return outcome === null ? <span class="quiet">{t("not yet")}</span> : <span>{t(outcomeWords[outcome])}</span>
 }
 
+/** Stands for values of one field that differ between stores. */
+export const Differs = () => {
+  const t = useWords()
+  return <span class="quiet">{t("differs between stores")}</span>
+}
+
 /** Formats a time in a zone. */
 const wordsOf = (t: Words, at: string, timeZone: string, options: Intl.DateTimeFormatOptions) =>
   new Intl.DateTimeFormat(localeOf(t.language), { timeZone, hourCycle: "h23", ...options }).format(new Date(at))
@@ -80,7 +86,18 @@ export const DropTime = ({ at, timezone }: { readonly at: string; readonly timez
   return (
     <>
       <time dateTime={at}>{dayAndTime(t, at, timezone)}</time>
-      <span class="zone">{timezone === "UTC" ? "UTC" : `${timezone}${t(", ")}${utcOf(t, at, timezone)}`}</span>
+      <span class="zone">
+        {timezone === "UTC" ? (
+          "UTC"
+        ) : (
+          <>
+            {/* Isolated: after Latin letters, the digits of an Arabic day would stand on their other side. */}
+            <bdi>{timezone}</bdi>
+            {t(", ")}
+            <bdi>{utcOf(t, at, timezone)}</bdi>
+          </>
+        )}
+      </span>
     </>
   )
 }

@@ -2,7 +2,6 @@ import { Clock, Effect, Either, Option, Schema } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import type { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { parseMonth } from "../../drops/Calendar.ts"
-import type { DropThing } from "../../drops/Composition.ts"
 import { type Drop, type DropPlace, maxDropChanges } from "../../drops/Drop.ts"
 import { Drops } from "../../drops/Drops.ts"
 import { dayOf } from "../../drops/Zone.ts"
@@ -133,18 +132,21 @@ const makeShowDrop = Effect.gen(function* () {
   return (visitor: Visitor, drop: Drop, message: { readonly note?: string | undefined; readonly refusal?: Saying }) =>
     Effect.gen(function* () {
       const ids = [...new Set(drop.changes.map(({ entity_id }) => entity_id))]
-      const things = yield* drops.things({ ids, withVariants: false, fields: [], limit: maxDropChanges })
+      const fields = [...new Set(drop.changes.map(({ field }) => field))]
+      const things = yield* drops.things({ ids, withVariants: false, fields, limit: maxDropChanges })
       const linked = yield* stores.list
       return html(
         visitor,
-        <DropPage visitor={visitor} drop={drop} stores={linked} titles={titlesOf(things)} {...message} />,
+        <DropPage
+          visitor={visitor}
+          drop={drop}
+          stores={linked}
+          things={new Map(things.map((thing) => [thing.id, thing]))}
+          {...message}
+        />,
         {
           status: message.refusal === undefined ? 200 : 400
         }
       )
     })
 })
-
-/** The titles of things. That of a variant starts with the product's, because many variants have the same title. */
-const titlesOf = (things: ReadonlyArray<DropThing>) =>
-  new Map(things.map(({ id, parentTitle, title }) => [id, parentTitle === null ? title : `${parentTitle}: ${title}`]))

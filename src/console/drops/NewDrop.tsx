@@ -44,7 +44,13 @@ const makeFormPages = Effect.gen(function* () {
   const showStores = (visitor: Visitor, things: ReadonlyArray<EntityId>) =>
     Effect.gen(function* () {
       const zones = yield* stores.timeZones
-      const choices = (yield* publishable).map((store) => ({ store, zone: zones.get(store.id) }))
+      const chosen =
+        things.length === 0 ? [] : yield* drops.things({ ids: things, withVariants: false, fields: [], limit: maxIds })
+      const choices = (yield* publishable).map((store) => ({
+        store,
+        zone: zones.get(store.id),
+        things: chosen.filter(({ versions }) => versions.some(({ storeId }) => storeId === store.id)).length
+      }))
       return html(visitor, <ChooseStorePage visitor={visitor} stores={choices} things={things} />)
     })
 

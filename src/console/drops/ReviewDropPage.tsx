@@ -14,7 +14,7 @@ import { Table } from "../Table.tsx"
 import { useWords } from "../Viewer.tsx"
 import { ShortValue, Text } from "../Wording.tsx"
 import { type DropForm, hiddenFieldsOf } from "./DropForm.ts"
-import { DropTime, dayAndTime, leftOutWords, NoEnd } from "./DropWords.tsx"
+import { Differs, DropTime, dayAndTime, leftOutWords, NoEnd } from "./DropWords.tsx"
 
 /** A drop that can be scheduled, before it is. `seen`: identifies the changes that the page shows. */
 export interface DropReview {
@@ -49,7 +49,7 @@ const BeforeAndAfter = ({ before, value }: ComposedChange) => {
   return (
     <div class="turn">
       <span class="spoken">{t("Now:")} </span>
-      {before === null ? <span class="quiet">{t("differs between stores")}</span> : <ShortValue>{before}</ShortValue>}
+      {before === null ? <Differs /> : <ShortValue>{before}</ShortValue>}
       <Icon name="chevron-right" />
       <span class="spoken">{t("In the drop:")} </span>
       <strong>
@@ -76,7 +76,7 @@ const OverlapOf = ({
     ),
     changes: fieldName(t, field),
     start: dayAndTime(t, starts_at, timezone),
-    zone: `(${timezone})`
+    zone: <bdi>({timezone})</bdi>
   }
   return (
     <p class="wrong">

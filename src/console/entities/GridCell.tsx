@@ -9,7 +9,7 @@ import { Icon } from "../Icon.tsx"
 import type { Saying, Words } from "../languages/Words.tsx"
 import { State } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
-import { readable } from "../Values.tsx"
+import { readable, textOfHtml } from "../Values.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
 import { shorten } from "../Wording.tsx"
 import { CellForm, cellFields, type Editing } from "./CellForm.tsx"
@@ -30,12 +30,6 @@ const wordTypes: ReadonlyArray<string> = [
   "list.single_line_text_field"
 ]
 const keysWithoutWords: ReadonlyArray<string> = ["handle", "sku", "barcode", "status", "weight_unit", "sort_order"]
-
-const textOfHtml = (html: string) =>
-  html
-    .replaceAll(/<[^>]*>/g, " ")
-    .replaceAll(/\s+/g, " ")
-    .trim()
 
 /** The field of an undo form that names the revision. */
 export const undoField = "revision"

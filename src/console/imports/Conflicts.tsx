@@ -7,7 +7,7 @@ import type { Sentence, Words } from "../languages/Words.tsx"
 import { actorName, EntityLink } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { type Row, Table } from "../Table.tsx"
-import { ComparedValue, OrderOf, readable, Value } from "../Values.tsx"
+import { ComparedValue, OrderOf, readablePair, Value } from "../Values.tsx"
 import { useWords } from "../Viewer.tsx"
 import { FieldName } from "../Wording.tsx"
 import { filterParameters, type ListFilter, listPath } from "./ImportLists.tsx"
@@ -75,7 +75,7 @@ const Side = ({
 
 const Sides = ({ chosen, conflict, hasFocus }: ConflictShown) => {
   const type = typeOf(conflict.entity_type, conflict.field, [])
-  const [draft, store] = [readable(conflict.draft_value, type), readable(conflict.store_value, type)]
+  const [draft, store] = readablePair(conflict.draft_value, conflict.store_value, type)
   const isOrder = Object.hasOwn(orders, conflict.field)
   return (
     <div class="versus">
@@ -109,7 +109,7 @@ const Conflict = (shown: ConflictShown) => {
           <p class="quiet">{t("None: it was never published there.")}</p>
         ) : orders[field] === undefined ? (
           <p>
-            <Value text={readable(accepted, typeOf(entity_type, field, []))} />
+            <Value text={readablePair(accepted, conflict.draft_value, typeOf(entity_type, field, []))[0]} />
           </p>
         ) : (
           <OrderOf text={accepted} />
@@ -129,9 +129,8 @@ const Conflict = (shown: ConflictShown) => {
 
 const decidedRow = (t: Words, conflict: ImportConflict): Row => {
   const { decided_by, decision, draft_value, entity_id, entity_type, field, store_value, title } = conflict
-  const type = typeOf(entity_type, field, [])
-  const cell = (text: string) =>
-    orders[field] === undefined ? <Value text={readable(text, type)} /> : <OrderOf text={text} />
+  const [draft, store] = readablePair(draft_value, store_value, typeOf(entity_type, field, []))
+  const cell = (text: string) => (orders[field] === undefined ? <Value text={text} /> : <OrderOf text={text} />)
   return {
     key: String(conflict.conflict),
     cells: [
@@ -139,8 +138,8 @@ const decidedRow = (t: Words, conflict: ImportConflict): Row => {
         <EntityLink id={entity_id} kind={entity_type} title={title} />
         <div>{nameOf(t, field)}</div>
       </>,
-      cell(draft_value),
-      cell(store_value),
+      cell(draft),
+      cell(store),
       <>
         {decision === null ? (
           <span class="quiet">{t("none")}</span>
