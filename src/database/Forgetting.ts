@@ -6,14 +6,16 @@ import { Effect } from "effect"
 /** Rows per statement. Small statements keep earlier deletions when a later one fails. */
 const maxDeleted = 1_000
 
-/** Repeats an effect that handles some rows and returns their number, until it returns 0. Returns the total. */
-export const untilNone = <E, R>(some: Effect.Effect<number, E, R>): Effect.Effect<number, E, R> =>
+/**
+ * Repeats an effect that handles some rows and returns their number, until it returns 0 or was run `most` times. Returns the total.
+ */
+export const untilNone = <E, R>(some: Effect.Effect<number, E, R>, most = Infinity): Effect.Effect<number, E, R> =>
   Effect.map(
     Effect.iterate(
-      { last: -1, total: 0 },
+      { last: -1, total: 0, times: 0 },
       {
-        while: ({ last }) => last !== 0,
-        body: ({ total }) => Effect.map(some, (last) => ({ last, total: total + last }))
+        while: ({ last, times }) => last !== 0 && times < most,
+        body: ({ times, total }) => Effect.map(some, (last) => ({ last, total: total + last, times: times + 1 }))
       }
     ),
     ({ total }) => total

@@ -43,5 +43,9 @@ export const findSingle = <A, I>(row: Schema.Schema<A, I>) => {
 export const hasRows = <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E | SqlError, R>) =>
   orDie(Effect.map(statement, (rows) => rows.length > 0))
 
+/** Runs a statement, and returns the number of its rows. */
+export const countOf = <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E | SqlError, R>) =>
+  orDie(Effect.map(statement, (rows) => rows.length))
+
 /** Runs a statement whose rows do not matter. */
 export const discardRows = <A, E, R>(statement: Effect.Effect<A, E | SqlError, R>) => orDie(Effect.asVoid(statement))

@@ -1,4 +1,5 @@
 import { Array as Arr, Cause, Effect, Option } from "effect"
+import { untilNone } from "../database/Forgetting.ts"
 import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { emptyNote } from "../drafts/ChangeNote.ts"
@@ -159,7 +160,7 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
           Effect.map((entities): StoreAnswer => ({ entities, begun_at: begunAt })),
           Effect.catchIf(
             (error) => !(error instanceof LeaseLost),
-            (error) => Effect.as(write(repo.clear(accountId, id)), { error: describeUnanswered(error) })
+            (error) => Effect.as(untilNone(write(repo.clearSome(accountId, id))), { error: describeUnanswered(error) })
           )
         )
         yield* runTransaction(

@@ -1,53 +1,98 @@
 import { SqlClient } from "@effect/sql"
+import type { Fragment } from "@effect/sql/Statement"
 import { Effect } from "effect"
-import { forgetByAccount } from "../database/Forgetting.ts"
+import { forgetByAccount, untilNone } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { discardRows } from "../database/Rows.ts"
+import { countOf, discardRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
+
+/** Staged rows that one statement deletes or changes. A large import has millions, and a statement has a time limit. */
+export const rowsAtOnce = 10_000
+
+/** How often the end of an import deletes `rowsAtOnce` rows of a table. The hourly sweep deletes the rest. */
+const maxAtEnd = 10
+
+/** Staged rows `t` of imports `r` that can be deleted. */
+interface Unneeded {
+  readonly table: "import_record" | "import_conflict" | "import_item"
+  readonly isUnneeded: Fragment
+}
 
 /** Deletes staged data of imports. */
 export const makeImportCleanupStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // Each statement deletes at most 10,000 rows to stay short. It selects rows by ctid: a join would scan the whole table.
-  const forgetAll = (table: string) =>
+
+  const isOld = sql`r.phase IN ('applied', 'discarded', 'failed') AND r.updated_at <= app_now() - interval '7 days'`
+  const records: Unneeded = { table: "import_record", isUnneeded: sql`r.phase NOT IN ('fetching', 'applying')` }
+  /** Items that will not be applied. Readers leave them out as soon as the import has ended. */
+  const unapplied: Unneeded = {
+    table: "import_item",
+    isUnneeded: sql`r.phase IN ('discarded', 'failed') AND t.ordinal > r.done_through`
+  }
+  const old: ReadonlyArray<Unneeded> = [
+    { table: "import_conflict", isUnneeded: isOld },
+    { table: "import_item", isUnneeded: isOld }
+  ]
+
+  // Rows are selected by ctid: a join would scan the whole table.
+  const deleteSome = ({ isUnneeded, table }: Unneeded, accountId: string, id?: ImportId) => sql`
+    DELETE FROM ${sql(table)} d
+    WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(
+      SELECT t.ctid
+      FROM import_run r JOIN ${sql(table)} t ON t.account_id = ${accountId} AND t.run_id = r.id
+      WHERE r.account_id = ${accountId} AND ${isUnneeded} ${id === undefined ? sql`` : sql`AND r.id = ${id}`}
+      LIMIT ${rowsAtOnce}
+    ))
+    RETURNING d.ordinal`
+  const forgetAll = (unneeded: Unneeded) =>
     orDie(
       forgetByAccount(
         sql<{ accountId: string }>`
           SELECT DISTINCT r.account_id AS "accountId" FROM import_run r
-          WHERE r.phase IN ('applied', 'discarded', 'failed') AND r.updated_at <= app_now() - interval '7 days'
-            AND EXISTS (SELECT FROM ${sql(table)} t WHERE t.account_id = r.account_id AND t.run_id = r.id)
+          WHERE EXISTS (
+            SELECT FROM ${sql(unneeded.table)} t
+            WHERE t.account_id = r.account_id AND t.run_id = r.id AND ${unneeded.isUnneeded}
+          )
           ${sql.literal(allAccounts)}`,
-        (accountId) => sql`
-          DELETE FROM ${sql(table)} d
-          WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(
-            SELECT t.ctid
-            FROM import_run r JOIN ${sql(table)} t ON t.account_id = ${accountId} AND t.run_id = r.id
-            WHERE r.account_id = ${accountId} AND r.phase IN ('applied', 'discarded', 'failed')
-              AND r.updated_at <= app_now() - interval '7 days'
-            LIMIT 10000
-          ))
-          RETURNING d.ordinal`
+        (accountId) => deleteSome(unneeded, accountId)
       )
     )
+  const clearSome = (accountId: AccountId, id: ImportId) =>
+    countOf(sql`
+      DELETE FROM import_item d
+      WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(
+        SELECT t.ctid FROM import_item t
+        WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.ordinal > (
+            SELECT r.done_through FROM import_run r WHERE r.account_id = ${accountId} AND r.id = ${id}
+          )
+        LIMIT ${rowsAtOnce}
+      ))
+      RETURNING d.ordinal`)
+  const clearConflicts = (accountId: AccountId, id: ImportId) =>
+    sql`
+      DELETE FROM import_conflict c USING import_run r
+      WHERE c.account_id = ${accountId} AND c.run_id = ${id}
+        AND r.account_id = ${accountId} AND r.id = c.run_id AND r.phase = 'fetching'`.pipe(discardRows)
 
   return {
-    /** Deletes the items that are not applied yet, and before the review the conflicts too. */
+    /** Deletes some of the items that are not applied yet. Returns their number. */
+    clearSome,
+    /** Deletes the conflicts of an import that is not under review yet. */
+    clearConflicts,
+    /** Deletes the items that are not applied yet, and before the review the conflicts too. Not in a transaction, because it may take minutes. */
     clear: (accountId: AccountId, id: ImportId) =>
-      sql`
-        DELETE FROM import_item
-        WHERE account_id = ${accountId} AND run_id = ${id} AND ordinal > (
-            SELECT r.done_through FROM import_run r WHERE r.account_id = ${accountId} AND r.id = ${id}
-          )`.pipe(
-        Effect.zipRight(sql`
-          DELETE FROM import_conflict c USING import_run r
-          WHERE c.account_id = ${accountId} AND c.run_id = ${id}
-            AND r.account_id = ${accountId} AND r.id = c.run_id AND r.phase = 'fetching'`),
-        discardRows
+      Effect.zipRight(untilNone(clearSome(accountId, id)), clearConflicts(accountId, id)),
+    /** Deletes staged data that an import no longer needs in its phase, at most 100,000 rows of a table. Not in a transaction. */
+    forgetUnneeded: (accountId: AccountId, id: ImportId) =>
+      Effect.forEach(
+        [records, unapplied],
+        (unneeded) => untilNone(countOf(deleteSome(unneeded, accountId, id)), maxAtEnd),
+        { discard: true }
       ),
-    /** Deletes the records, conflicts and items of imports that ended more than 7 days ago. Returns the number of items. */
-    forgetStaged: Effect.forEach(["import_record", "import_conflict"], forgetAll).pipe(
-      Effect.zipRight(forgetAll("import_item"))
-    )
+    /** Deletes what `forgetUnneeded` left, and the conflicts and items of imports that ended more than 7 days ago. Returns the number of items. */
+    forgetStaged: Effect.forEach([records, unapplied, ...old], (unneeded) =>
+      Effect.map(forgetAll(unneeded), (count) => (unneeded.table === "import_item" ? count : 0))
+    ).pipe(Effect.map((counts) => counts.reduce((sum, count) => sum + count, 0)))
   }
 })

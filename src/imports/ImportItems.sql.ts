@@ -31,9 +31,18 @@ const makeStage =
       )
     )
 
+/** Whether an item `t` is still planned or was applied. Deleting the others takes time after the end of a large import. */
+const makeIsShown = (sql: SqlClient.SqlClient) => (accountId: AccountId, id: ImportId) =>
+  sql`
+  t.ordinal <= (
+    SELECT CASE WHEN r.phase IN ('discarded', 'failed') THEN r.done_through ELSE 2147483647 END
+    FROM import_run r WHERE r.account_id = ${accountId} AND r.id = ${id}
+  )`
+
 /** The staged changes of imports. */
 export const makeImportItemStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const isShown = makeIsShown(sql)
   const findItems = findAll(
     withoutChecks(Schema.Struct({ ordinal: Schema.Int, entities: Schema.Int, changes: Schema.Array(StagedChangeJson) }))
   )
@@ -84,6 +93,7 @@ export const makeImportItemStatements = Effect.gen(function* () {
         FROM import_run r
         JOIN import_item t ON t.account_id = ${accountId} AND t.run_id = r.id
         WHERE r.account_id = ${accountId} AND r.id = ${id} AND t.changes #>> '{0,_tag}' = 'RemoveFromStore'
+          AND ${isShown(accountId, id)}
         ORDER BY t.ordinal OFFSET ${after} LIMIT ${limit}
       ) x
       JOIN entity e ON e.account_id = ${accountId} AND e.id = x.entity_id
@@ -101,6 +111,7 @@ export const makeImportItemStatements = Effect.gen(function* () {
     (accountId, id, list, needles, after, limit) => sql`
       SELECT t.ordinal, t.entities, t.changes FROM import_item t
       WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.list = ${list} AND t.ordinal > ${after}
+        AND ${isShown(accountId, id)}
         AND t.search_text LIKE ALL (${needles.map(likePattern)}::text[])
       ORDER BY t.ordinal LIMIT ${limit}`
   )

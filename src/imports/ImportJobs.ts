@@ -11,7 +11,6 @@ import { MirrorRepo } from "../storedata/MirrorRepo.ts"
 import { type ImportRun, plannedOf } from "./Import.ts"
 import { describeCancelled } from "./ImportFailures.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
-import { PulledRecordsRepo } from "./PulledRecordsRepo.ts"
 
 interface Place {
   readonly accountId: AccountId
@@ -86,14 +85,13 @@ export const layerImportJobOwner = Layer.effect(
   Effect.gen(function* () {
     const importLock = yield* ImportLockRepo
     const mirror = yield* MirrorRepo
-    const pulled = yield* PulledRecordsRepo
     const repo = yield* ImportsRepo
 
-    /** Ends the import and unlocks the account. Applied batches stay. */
+    /** Ends the import and unlocks the account. Applied batches stay. The hourly sweep deletes the items that are not applied. */
     const cancel = (accountId: AccountId, run: ImportRun) =>
       Effect.gen(function* () {
         const { id } = run
-        yield* Effect.all([repo.clear(accountId, id), pulled.forget(accountId, id), mirror.forget(accountId, id)])
+        yield* mirror.forget(accountId, id)
         yield* repo.move(accountId, id, { phase: "failed", leased: false, error: describeCancelled(run) })
         yield* importLock.keep(accountId, null)
       })

@@ -10,7 +10,6 @@ import { type ImportRun, type ImportSummary, whyLocked } from "./Import.ts"
 import { howToComplete, type SourceError } from "./ImportFailures.ts"
 import { makeImportJobs } from "./ImportJobs.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
-import { PulledRecordsRepo } from "./PulledRecordsRepo.ts"
 import type { LeasedRun } from "./StagedImport.ts"
 
 /** Interval between renewals of the 60 s lease, and the delay before the first. */
@@ -23,7 +22,6 @@ export const makeImportLeases = Effect.gen(function* () {
   const importLock = yield* ImportLockRepo
   const jobs = yield* makeImportJobs
   const mirror = yield* Mirror
-  const pulled = yield* PulledRecordsRepo
   const repo = yield* ImportsRepo
   const { run } = yield* Transaction
   const background = yield* FiberSet.make<void>()
@@ -68,10 +66,6 @@ export const makeImportLeases = Effect.gen(function* () {
         )
     )
 
-  /** Deletes all staged data of an import that is discarded or fails. */
-  const forget = (accountId: AccountId, id: ImportId) =>
-    Effect.all([repo.clear(accountId, id), pulled.forget(accountId, id), mirror.forget(accountId, id)])
-
   /** Fails an import if this process still has the lease. Batches that were applied stay. */
   const fail = (lease: LeasedRun, describe: (run: ImportRun) => string, summary?: ImportSummary) =>
     runTransaction(
@@ -80,14 +74,14 @@ export const makeImportLeases = Effect.gen(function* () {
         const holder = yield* importLock.take(accountId)
         if (!(yield* repo.holds(lease))) return
         const run = yield* Effect.orDie(getRun(accountId, id))
-        yield* forget(accountId, id)
+        yield* Effect.all([repo.clearConflicts(accountId, id), mirror.forget(accountId, id)])
         const error = describe(run)
         yield* repo.move(accountId, id, { phase: "failed", leased: false, error, summary })
         const next = howToComplete(run)
         yield* jobs.fail(lease, error.replace(` ${next}`, ""), next)
         if (Option.contains(holder, id)) yield* importLock.keep(accountId, null)
       })
-    )
+    ).pipe(Effect.zipLeft(repo.forgetUnneeded(lease.accountId, lease.id)))
 
   /** Ends this process's lease, so that any process can take over the import at once. */
   const release = (lease: LeasedRun) =>
@@ -103,5 +97,5 @@ export const makeImportLeases = Effect.gen(function* () {
   const refuseLocked = (accountId: AccountId, id: ImportId) =>
     Effect.flatMap(Effect.orDie(getRun(accountId, id)), (run) => ValidationFailed.at("import", whyLocked(run)))
 
-  return { runTransaction, getRun, runInBackground, keepLease, forget, fail, release, refuseLocked }
+  return { runTransaction, getRun, runInBackground, keepLease, fail, release, refuseLocked }
 })

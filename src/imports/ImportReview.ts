@@ -5,6 +5,7 @@ import type { Actor } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { Mirror } from "../storedata/Mirror.ts"
 import {
   type Acceptance,
   type BulkDecision,
@@ -20,17 +21,16 @@ import { makeImportJobs } from "./ImportJobs.ts"
 import type { ImportLeases } from "./ImportLeases.ts"
 import type { Compared } from "./ImportStaging.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
-import { PulledRecordsRepo } from "./PulledRecordsRepo.ts"
 
 /** The review of an import: it begins with the lock of the account and ends with acceptance, discard or expiry. */
-export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction }: ImportLeases) =>
+export const makeImportReview = ({ getRun, refuseLocked, runTransaction }: ImportLeases) =>
   Effect.gen(function* () {
     const decisions = yield* makeImportDecisions
     const faults = yield* FaultInjector
     const history = yield* HistoryRepo
     const importLock = yield* ImportLockRepo
     const jobs = yield* makeImportJobs
-    const pulled = yield* PulledRecordsRepo
+    const mirror = yield* Mirror
     const repo = yield* ImportsRepo
 
     /** Locks the account for the review. False: the catalog changed since the comparison began. */
@@ -43,7 +43,6 @@ export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction 
           if (phase !== "fetching") return yield* leaseExpired(source)
           if ((yield* repo.accountVersion(accountId)) !== compared.version) return false
           yield* repo.move(accountId, id, { phase: "reviewing", leased: false, summary: compared.summary })
-          yield* pulled.forget(accountId, id)
           yield* importLock.keep(accountId, id)
           return true
         })
@@ -108,11 +107,11 @@ export const makeImportReview = ({ forget, getRun, refuseLocked, runTransaction 
         Effect.gen(function* () {
           yield* importLock.take(accountId)
           yield* requireReview(accountId, id)
-          yield* forget(accountId, id)
+          yield* mirror.forget(accountId, id)
           yield* repo.move(accountId, id, { phase: "discarded", leased: false, error })
           yield* importLock.keep(accountId, null)
         })
-      )
+      ).pipe(Effect.zipLeft(repo.forgetUnneeded(accountId, id)))
 
     /** Discards expired reviews. Returns the number of discarded imports. */
     const discardAbandoned = Effect.gen(function* () {

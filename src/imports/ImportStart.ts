@@ -68,6 +68,7 @@ export const makeImportStart = (
           Effect.onError((cause) => fail(lease, () => describeSourceFailure(cause), summarizeProblems(cause)))
         )
         yield* faults.at("reviewing")
+        yield* repo.forgetUnneeded(accountId, id)
         return yield* Effect.orDie(getRun(accountId, id))
       })
 

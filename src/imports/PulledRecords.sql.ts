@@ -1,8 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { untilNone } from "../database/Forgetting.ts"
 import { planCustom } from "../database/PlannerHints.ts"
-import { discardRows } from "../database/Rows.ts"
+import { countOf, discardRows } from "../database/Rows.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
+import { rowsAtOnce } from "./ImportCleanup.sql.ts"
 import type { FoundEntity, PulledRecord, RecordRange } from "./PulledRecord.ts"
 
 /** Writes of staged records. */
@@ -81,13 +83,25 @@ export const makePulledRecordStatements = Effect.gen(function* () {
             WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.root = f.root AND r.ordinal = f.ordinal
               AND r.root >= ${Math.min(...records.map(({ root }) => root))}
               AND r.root <= ${Math.max(...records.map(({ root }) => root))} ${grown}`.pipe(discardRows),
-    /** Removes all matches, because the catalog changed. */
+    /** Removes all matches, because the catalog changed. Not in a transaction, because it may take minutes. */
     unmatch: (accountId: AccountId, id: ImportId) =>
-      sql`
-        UPDATE import_record SET entity_id = NULL
-        WHERE account_id = ${accountId} AND run_id = ${id} AND entity_id IS NOT NULL`.pipe(discardRows),
-    /** Deletes all staged records of the import. */
-    forget: (accountId: AccountId, id: ImportId) =>
-      sql`DELETE FROM import_record WHERE account_id = ${accountId} AND run_id = ${id}`.pipe(discardRows)
+      untilNone(
+        countOf(sql`
+          UPDATE import_record r SET entity_id = NULL
+          WHERE r.account_id = ${accountId} AND r.ctid = ANY(ARRAY(
+            SELECT t.ctid FROM import_record t
+            WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.entity_id IS NOT NULL LIMIT ${rowsAtOnce}
+          ))
+          RETURNING r.ordinal ${grown}`)
+      ),
+    /** Deletes some of the import's staged records. Returns their number. */
+    forgetSome: (accountId: AccountId, id: ImportId) =>
+      countOf(sql`
+        DELETE FROM import_record r
+        WHERE r.account_id = ${accountId} AND r.ctid = ANY(ARRAY(
+          SELECT t.ctid FROM import_record t
+          WHERE t.account_id = ${accountId} AND t.run_id = ${id} LIMIT ${rowsAtOnce}
+        ))
+        RETURNING r.ordinal`)
   }
 })

@@ -7,6 +7,7 @@ import { Effect, Exit, Fiber, Layer, Logger, Option } from "effect"
 import { afterAll } from "vitest"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
+import { ReviewList } from "../../src/imports/StagedImport.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
@@ -169,6 +170,11 @@ for (const engine of featureEngines)
                 { path: "import", message: error }
               ])
               const { id } = yield* run
+              const listed = yield* Effect.forEach(ReviewList.literals, (list) =>
+                imports.reviewList(id, list, 249, 500)
+              ).pipe(actingAs(actor))
+              assert.deepStrictEqual(listed.flat(), [])
+              assert.strictEqual(yield* imports.forgetStaged, 10)
               const left = sql`SELECT ordinal FROM import_item WHERE run_id = ${id} AND ordinal >= 250`
               assert.deepStrictEqual(yield* left, [])
               assert.deepInclude(yield* job, { state: "cancelled", done: 250, total: products })

@@ -28,6 +28,14 @@ interface StagedRun {
   readonly reading?: Omit<ReadingProgress, "seconds"> & { readonly began: Timestamp }
 }
 
+const withoutUnapplied = (staged: StagedRun): StagedRun => ({
+  ...staged,
+  items: staged.items.filter(({ done }) => done)
+})
+
+/** Before the review, the conflicts are deleted. */
+const keptConflicts = ({ conflicts, run: { phase } }: StagedRun) => (phase === "fetching" ? [] : conflicts)
+
 /**
  * An in-memory ImportsRepo for the comparison with SQL. Its leases do not expire, because no process is lost.
  */
@@ -336,11 +344,15 @@ export const layerMemoryImports = Layer.effect(
         }),
       removals: () => Effect.succeed([]),
       clear: (accountId, id) =>
-        update(accountId, id, (staged) => ({
-          ...staged,
-          items: staged.items.filter(({ done }) => done),
-          conflicts: staged.run.phase === "fetching" ? [] : staged.conflicts
-        })),
+        update(accountId, id, (staged) => ({ ...withoutUnapplied(staged), conflicts: keptConflicts(staged) })),
+      // All items at once, so that none are left for a second time.
+      clearSome: (accountId, id) => Effect.as(update(accountId, id, withoutUnapplied), 0),
+      clearConflicts: (accountId, id) =>
+        update(accountId, id, (staged) => ({ ...staged, conflicts: keptConflicts(staged) })),
+      forgetUnneeded: (accountId, id) =>
+        update(accountId, id, (staged) =>
+          ["discarded", "failed"].includes(staged.run.phase) ? withoutUnapplied(staged) : staged
+        ),
       match: (accountId, skus, handles) =>
         Effect.map(Ref.get(store), (state) => {
           const all = [...(state.get(accountId)?.entities.values() ?? [])].map(({ aggregate }) => aggregate)

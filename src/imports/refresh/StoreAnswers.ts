@@ -1,5 +1,6 @@
 import { Chunk, Effect, Stream } from "effect"
 import type { Aggregate } from "../../catalog/Aggregate.ts"
+import { untilNone } from "../../database/Forgetting.ts"
 import { Transaction } from "../../database/Transaction.ts"
 import type { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { DraftsRepo } from "../../drafts/DraftsRepo.ts"
@@ -83,8 +84,8 @@ export const makeStoreAnswers = Effect.gen(function* () {
     write: Write<E>
   ) =>
     Effect.gen(function* () {
-      yield* write(repo.clear(accountId, id))
-      yield* write(pulled.forget(accountId, id))
+      yield* untilNone(write(repo.clearSome(accountId, id)))
+      yield* untilNone(write(pulled.forgetSome(accountId, id)))
       const count = yield* pull(accountId, yield* access.open(accountId, storeId), id, report, write)
       yield* pulled.measure
       yield* match(accountId, storeId, id, count, write)
@@ -107,7 +108,6 @@ export const makeStoreAnswers = Effect.gen(function* () {
           })
         )
       )
-      yield* write(pulled.forget(accountId, id))
       return entities
     })
 })

@@ -84,7 +84,7 @@ export interface FetchedStore {
 }
 
 /** Runs a write of staged data. Fails if another process took over the import. */
-export type Write<E> = (part: Effect.Effect<void>) => Effect.Effect<void, E>
+export type Write<E> = <A>(part: Effect.Effect<A>) => Effect.Effect<A, E>
 
 export const writeAlways: Write<never> = (part) => part
 

@@ -16,10 +16,9 @@ import { engines } from "../../support/TestDatabase.ts"
 const AllServices = Imports.layer.pipe(Layer.provide(FaultInjector.layer), Layer.provideMerge(Services))
 
 // Reads of refreshes are staged in SQL only; no operation refreshes.
-const MemoryBelow = Layer.mergeAll(
-  layerMemoryImports,
-  Layer.mock(PulledRecordsRepo, { forget: () => Effect.void })
-).pipe(Layer.provideMerge(MemoryRepositories))
+const MemoryBelow = Layer.mergeAll(layerMemoryImports, Layer.mock(PulledRecordsRepo, {})).pipe(
+  Layer.provideMerge(MemoryRepositories)
+)
 
 /** The services, and the repositories that every implementation has. */
 export type Provided =
