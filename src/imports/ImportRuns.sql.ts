@@ -222,12 +222,16 @@ export const makeImportRunStatements = Effect.gen(function* () {
     saveProgress: makeSaveProgress(sql, isLeased),
     /** How far the reading is. None: no step has reported yet, or the reading is over. */
     progress,
-    /** Extends the lease to 60 s from now. False: another process took the lease, or the import left the phase. */
+    /**
+     * Extends the lease to 60 s from now. False: another process took the lease, or the import left the phase. While a transaction
+     * of this process holds the row, nobody can take it over, so the lease is not extended then: a large batch may take minutes.
+     */
     renew: (run: LeasedRun) =>
       sql`
-        UPDATE import_run SET lease_until = app_now() + interval '60 seconds' WHERE ${isLeased(run)} RETURNING id`.pipe(
-        hasRows
-      ),
+        UPDATE import_run SET lease_until = app_now() + interval '60 seconds'
+        WHERE account_id = ${run.accountId} AND id = (
+          SELECT id FROM import_run WHERE ${isLeased(run)} FOR NO KEY UPDATE SKIP LOCKED
+        )`.pipe(Effect.zipRight(sql`SELECT id FROM import_run WHERE ${isLeased(run)}`), hasRows),
     /** Whether this process still has the lease and the phase is unchanged. Locks the row, so the answer stays true. */
     holds: (run: LeasedRun) => sql`SELECT id FROM import_run WHERE ${isLeased(run)} FOR NO KEY UPDATE`.pipe(hasRows),
     /** Ends this process's lease, so that any process can take over the import at once. */

@@ -768,6 +768,10 @@ const refreshing = (round: number) =>
     const pulled = yield* PulledRecordsRepo
     const read = { accountId: owner.accountId, id: again.id, storeId: firstStore, begunAt: again.createdAt }
     assert.lengthOf(yield* pulled.missing(read, nilUuid, 500), 500)
+    const repo = yield* ImportsRepo
+    yield* repo.clearSome(owner.accountId, again.id)
+    yield* repo.clearConflicts(owner.accountId, again.id)
+    yield* pulled.forgetSome(owner.accountId, again.id)
     yield* (yield* Stores).unlink(domain)
   }).pipe(actingAs(owner))
 

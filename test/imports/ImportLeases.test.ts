@@ -82,6 +82,22 @@ for (const engine of featureEngines)
         }).pipe(Effect.provide(TestContext.TestContext))
       )
 
+      it.effect("are held during a long batch, whose transaction the renewal does not wait for", () =>
+        Effect.gen(function* () {
+          const { actor, csv, imports } = yield* anImport
+          const repo = yield* ImportsRepo
+          const { id } = yield* csv
+          const { fiber, goOn } = yield* heldAt("written", imports.accept(id, quiet).pipe(actingAs(actor)))
+          const lease = { accountId: actor.accountId, id, phase: "applying", takeovers: 0 } as const
+          // A renewal that waits for the batch would be cancelled by the time limit of statements.
+          assert.isTrue(yield* repo.renew(lease))
+          assert.isFalse(yield* repo.renew({ ...lease, takeovers: 1 }))
+          yield* goOn
+          assert.deepInclude(yield* Fiber.join(fiber), { phase: "applied", applied: 2 })
+          assert.isFalse(yield* repo.renew(lease))
+        })
+      )
+
       it.effect("do not change the author: another process writes as the user who accepted the import", () =>
         Effect.gen(function* () {
           const { actor, csv, imports, newest } = yield* anImport

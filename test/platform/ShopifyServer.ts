@@ -50,8 +50,8 @@ const bulkLines = (node: Input, parent?: string): ReadonlyArray<string> => {
   ]
 }
 
-/** The numbers of ids, and the number of the product in handles, titles, SKUs and addresses (ShopifyCatalog). */
-const numbers = /((?<=gid:\/\/shopify\/\w+\/|product-|Product |SKU-|origin\.example\/)\d+)/
+/** The numbers of ids other than the collection's, and the number of the product in handles, titles, SKUs and addresses (ShopifyCatalog). */
+const numbers = /((?<=gid:\/\/shopify\/(?!Collection\/)\w+\/|product-|Product |SKU-|origin\.example\/)\d+)/
 
 /** Copies of lines that differ in these numbers, 100 copies at a time. */
 function* copies(lines: ReadonlyArray<string>, times: number) {
