@@ -119,5 +119,5 @@ export const makeEntityRowWrites = (
     })
   ]
 
-  return { deleteOfOthers, merge }
+  return { kind, deleteOfOthers, merge }
 }
