@@ -13,9 +13,22 @@ export const rowsAtOnce = 10_000
 /** How often the end of an import deletes `rowsAtOnce` rows of a table. The hourly sweep deletes the rest. */
 const maxAtEnd = 10
 
+type StagedTable = "import_record" | "import_conflict" | "import_item"
+
+/**
+ * Deletes at most `rowsAtOnce` rows `t` that `selected` (FROM and WHERE) finds in the account. Rows are selected by ctid: a join would
+ * scan the whole table.
+ */
+export const makeDeleteSome =
+  (sql: SqlClient.SqlClient) => (table: StagedTable, accountId: string, selected: Fragment) =>
+    sql`
+    DELETE FROM ${sql(table)} d
+    WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(SELECT t.ctid ${selected} LIMIT ${rowsAtOnce}))
+    RETURNING d.ordinal`
+
 /** Staged rows `t` of imports `r` that can be deleted. */
 interface Unneeded {
-  readonly table: "import_record" | "import_conflict" | "import_item"
+  readonly table: StagedTable
   readonly isUnneeded: Fragment
 }
 
@@ -35,16 +48,15 @@ export const makeImportCleanupStatements = Effect.gen(function* () {
     { table: "import_item", isUnneeded: isOld }
   ]
 
-  // Rows are selected by ctid: a join would scan the whole table.
-  const deleteSome = ({ isUnneeded, table }: Unneeded, accountId: string, id?: ImportId) => sql`
-    DELETE FROM ${sql(table)} d
-    WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(
-      SELECT t.ctid
-      FROM import_run r JOIN ${sql(table)} t ON t.account_id = ${accountId} AND t.run_id = r.id
-      WHERE r.account_id = ${accountId} AND ${isUnneeded} ${id === undefined ? sql`` : sql`AND r.id = ${id}`}
-      LIMIT ${rowsAtOnce}
-    ))
-    RETURNING d.ordinal`
+  const deleteSome = makeDeleteSome(sql)
+  const deleteUnneeded = ({ isUnneeded, table }: Unneeded, accountId: string, id?: ImportId) =>
+    deleteSome(
+      table,
+      accountId,
+      sql`
+        FROM import_run r JOIN ${sql(table)} t ON t.account_id = ${accountId} AND t.run_id = r.id
+        WHERE r.account_id = ${accountId} AND ${isUnneeded} ${id === undefined ? sql`` : sql`AND r.id = ${id}`}`
+    )
   const forgetAll = (unneeded: Unneeded) =>
     orDie(
       forgetByAccount(
@@ -55,20 +67,21 @@ export const makeImportCleanupStatements = Effect.gen(function* () {
             WHERE t.account_id = r.account_id AND t.run_id = r.id AND ${unneeded.isUnneeded}
           )
           ${sql.literal(allAccounts)}`,
-        (accountId) => deleteSome(unneeded, accountId)
+        (accountId) => deleteUnneeded(unneeded, accountId)
       )
     )
   const clearSome = (accountId: AccountId, id: ImportId) =>
-    countOf(sql`
-      DELETE FROM import_item d
-      WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(
-        SELECT t.ctid FROM import_item t
-        WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.ordinal > (
-            SELECT r.done_through FROM import_run r WHERE r.account_id = ${accountId} AND r.id = ${id}
-          )
-        LIMIT ${rowsAtOnce}
-      ))
-      RETURNING d.ordinal`)
+    countOf(
+      deleteSome(
+        "import_item",
+        accountId,
+        sql`
+          FROM import_item t
+          WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.ordinal > (
+              SELECT r.done_through FROM import_run r WHERE r.account_id = ${accountId} AND r.id = ${id}
+            )`
+      )
+    )
   const clearConflicts = (accountId: AccountId, id: ImportId) =>
     sql`
       DELETE FROM import_conflict c USING import_run r
@@ -87,8 +100,13 @@ export const makeImportCleanupStatements = Effect.gen(function* () {
     forgetUnneeded: (accountId: AccountId, id: ImportId) =>
       Effect.forEach(
         [records, unapplied],
-        (unneeded) => untilNone(countOf(deleteSome(unneeded, accountId, id)), maxAtEnd),
+        (unneeded) => untilNone(countOf(deleteUnneeded(unneeded, accountId, id)), maxAtEnd),
         { discard: true }
+      ).pipe(
+        // The import has ended or is under review whether or not its rows are deleted now.
+        Effect.catchAllCause((cause) =>
+          Effect.logWarning(`Staged rows of import ${id} are left to the hourly sweep`, cause)
+        )
       ),
     /** Deletes what `forgetUnneeded` left, and the conflicts and items of imports that ended more than 7 days ago. Returns the number of items. */
     forgetStaged: Effect.forEach([records, unapplied, ...old], (unneeded) =>

@@ -4,7 +4,7 @@ import { untilNone } from "../database/Forgetting.ts"
 import { planCustom } from "../database/PlannerHints.ts"
 import { countOf, discardRows } from "../database/Rows.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
-import { rowsAtOnce } from "./ImportCleanup.sql.ts"
+import { makeDeleteSome, rowsAtOnce } from "./ImportCleanup.sql.ts"
 import type { FoundEntity, PulledRecord, RecordRange } from "./PulledRecord.ts"
 
 /** Writes of staged records. */
@@ -12,6 +12,7 @@ export const makePulledRecordStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   // The tables grow during an import, so a cached plan would soon be wrong: each statement is planned anew.
   const grown = sql.literal(planCustom)
+  const deleteSome = makeDeleteSome(sql)
 
   const places = (found: ReadonlyArray<FoundEntity>) => sql`
     unnest(
@@ -96,12 +97,12 @@ export const makePulledRecordStatements = Effect.gen(function* () {
       ),
     /** Deletes some of the import's staged records. Returns their number. */
     forgetSome: (accountId: AccountId, id: ImportId) =>
-      countOf(sql`
-        DELETE FROM import_record r
-        WHERE r.account_id = ${accountId} AND r.ctid = ANY(ARRAY(
-          SELECT t.ctid FROM import_record t
-          WHERE t.account_id = ${accountId} AND t.run_id = ${id} LIMIT ${rowsAtOnce}
-        ))
-        RETURNING r.ordinal`)
+      countOf(
+        deleteSome(
+          "import_record",
+          accountId,
+          sql`FROM import_record t WHERE t.account_id = ${accountId} AND t.run_id = ${id}`
+        )
+      )
   }
 })
