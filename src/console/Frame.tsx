@@ -259,7 +259,9 @@ const LockBanner = ({ lock }: { readonly lock: NonNullable<Visitor["lock"]> }) =
             ? "{import} is paused. Until somebody resumes or cancels it nothing else can be changed."
             : lock.phase === "applying"
               ? "{import} is being applied. Until it ends nothing else can be changed."
-              : "{import} waits for your review. Until you accept or discard it nothing else can be changed.",
+              : lock.phase === "fetching"
+                ? "{import} is being compared with the catalog. Until it is accepted or discarded nothing else can be changed."
+                : "{import} waits for your review. Until you accept or discard it nothing else can be changed.",
           { import: <a href={pageOf(paths.import, lock.id)}>{importTitle(t, lock)}</a> }
         )}
       </p>

@@ -7,7 +7,10 @@ import { Timestamp } from "../model/Timestamp.ts"
 import { MirrorSummary } from "../storedata/MirrorRecords.ts"
 import { ImportProblem } from "./ImportedProduct.ts"
 
-/** fetching -> reviewing -> applying -> applied | discarded | failed. The account is locked while reviewing and applying. */
+/**
+ * fetching -> reviewing -> applying -> applied | discarded | failed. The account is locked while reviewing and applying, and while
+ * fetching if the catalog kept changing during the comparison.
+ */
 export const ImportPhase = Schema.Literal("fetching", "reviewing", "applying", "applied", "discarded", "failed")
 export type ImportPhase = typeof ImportPhase.Type
 
@@ -111,6 +114,8 @@ export const ImportRun = Schema.Struct({
   applied: Schema.Int,
   /** Whether applying it is paused. The account is locked meanwhile. */
   isPaused: Schema.Boolean,
+  /** Whether it locks the account: nothing else can be changed. */
+  isLocking: Schema.Boolean,
   /** Why the import failed, or why it was discarded automatically. */
   error: Schema.NullOr(Schema.String),
   /** The user who started the import; after acceptance, the user who accepted it. History names this user as author. */
@@ -252,7 +257,7 @@ export class ReviewIncomplete extends Schema.TaggedError<ReviewIncomplete>()("Re
 
 /** Finds the import that locks the account. */
 export const holderOf = (runs: ReadonlyArray<ImportRun>): ImportRun | undefined =>
-  runs.find(({ phase }) => phase === "reviewing" || phase === "applying")
+  runs.find(({ isLocking }) => isLocking)
 
 /** Explains the lock of the account and how to end it, for the command line. */
 export const whyLocked = ({ id, isPaused, phase }: Pick<ImportRun, "id" | "isPaused" | "phase">): string =>
@@ -260,4 +265,6 @@ export const whyLocked = ({ id, isPaused, phase }: Pick<ImportRun, "id" | "isPau
     ? `import ${id} is paused while it is applied: continue it with \`catalog jobs resume ${id}\` or end it with \`catalog jobs cancel ${id}\` first`
     : phase === "applying"
       ? `import ${id} is being applied: see \`catalog import show ${id}\`, and try again when it is done`
-      : `import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first`
+      : phase === "fetching"
+        ? `import ${id} is being compared with the catalog: see \`catalog import show ${id}\`, and accept or discard it when it is under review`
+        : `import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first`

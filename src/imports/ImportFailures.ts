@@ -45,12 +45,6 @@ export const describeUnapplied = (run: ImportRun, reason: string): string =>
 export const leaseExpired = (source: ImportOrigin) =>
   ValidationFailed.at("import", `stopped because its lease expired: ${restartHints[source].whole}`)
 
-export const catalogKeptChanging = (source: ImportOrigin) =>
-  ValidationFailed.at(
-    "catalog",
-    `kept changing while the ${source === "csv" ? "file" : "store"} was compared with it; try again later`
-  )
-
 /** The reason of a failure that repeats on every attempt. None: the import may succeed when it is tried again. */
 export const findPermanentReason = (defect: unknown): Option.Option<string> => {
   if (defect instanceof Unavailable) return Option.none()

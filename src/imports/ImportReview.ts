@@ -22,9 +22,46 @@ import type { ImportLeases } from "./ImportLeases.ts"
 import type { Compared } from "./ImportStaging.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
 
-/** The review of an import: it begins with the lock of the account and ends with acceptance, discard or expiry. */
-export const makeImportReview = ({ getRun, refuseLocked, runTransaction }: ImportLeases) =>
+/** Locks the account for an import, and begins its review. */
+const makeReviewBegin = ({ getRun, refuseLocked, runTransaction }: ImportLeases) =>
   Effect.gen(function* () {
+    const importLock = yield* ImportLockRepo
+    const repo = yield* ImportsRepo
+
+    /** Takes the lock for an import that is being compared. Returns whether the import locks the account already. */
+    const takeLock = (accountId: AccountId, id: ImportId) =>
+      Effect.gen(function* () {
+        const holder = yield* importLock.take(accountId)
+        const isLocking = Option.contains(holder, id)
+        if (Option.isSome(holder) && !isLocking) return yield* refuseLocked(accountId, holder.value)
+        const { phase, source } = yield* Effect.orDie(getRun(accountId, id))
+        return phase === "fetching" ? isLocking : yield* leaseExpired(source)
+      })
+
+    /** Locks the account before the review begins, so that the catalog does not change during the comparison. */
+    const lock = (accountId: AccountId, id: ImportId) =>
+      runTransaction(Effect.zipRight(takeLock(accountId, id), importLock.keep(accountId, id)))
+
+    /** Begins the review and locks the account. False: the catalog changed since the comparison began. */
+    const enter = (accountId: AccountId, id: ImportId, compared: Compared) =>
+      runTransaction(
+        Effect.gen(function* () {
+          const isLocking = yield* takeLock(accountId, id)
+          // While the account is locked, only outcomes of publishes change the catalog, as during the review.
+          if (!isLocking && (yield* repo.accountVersion(accountId)) !== compared.version) return false
+          yield* repo.move(accountId, id, { phase: "reviewing", leased: false, summary: compared.summary })
+          yield* importLock.keep(accountId, id)
+          return true
+        })
+      )
+
+    return { lock, enter }
+  })
+
+/** The review of an import, which locks the account: it begins after the comparison and ends with acceptance, discard or expiry. */
+export const makeImportReview = (leases: ImportLeases) =>
+  Effect.gen(function* () {
+    const { getRun, runTransaction } = leases
     const decisions = yield* makeImportDecisions
     const faults = yield* FaultInjector
     const history = yield* HistoryRepo
@@ -32,21 +69,6 @@ export const makeImportReview = ({ getRun, refuseLocked, runTransaction }: Impor
     const jobs = yield* makeImportJobs
     const mirror = yield* Mirror
     const repo = yield* ImportsRepo
-
-    /** Locks the account for the review. False: the catalog changed since the comparison began. */
-    const enter = (accountId: AccountId, id: ImportId, compared: Compared) =>
-      runTransaction(
-        Effect.gen(function* () {
-          const holder = yield* importLock.take(accountId)
-          if (Option.isSome(holder)) return yield* refuseLocked(accountId, holder.value)
-          const { phase, source } = yield* Effect.orDie(getRun(accountId, id))
-          if (phase !== "fetching") return yield* leaseExpired(source)
-          if ((yield* repo.accountVersion(accountId)) !== compared.version) return false
-          yield* repo.move(accountId, id, { phase: "reviewing", leased: false, summary: compared.summary })
-          yield* importLock.keep(accountId, id)
-          return true
-        })
-      )
 
     const requireReview = (accountId: AccountId, id: ImportId) =>
       Effect.flatMap(getRun(accountId, id), ({ phase }) =>
@@ -123,7 +145,7 @@ export const makeImportReview = ({ getRun, refuseLocked, runTransaction }: Impor
     })
 
     return {
-      enter,
+      ...(yield* makeReviewBegin(leases)),
       decide: (actor: Actor, id: ImportId, which: ReadonlyArray<number> | "all", decision: ConflictDecision) =>
         decide(actor, id, decisions.some(actor, id, which, decision)),
       decideEach: (actor: Actor, id: ImportId, choices: Choices) =>

@@ -67,28 +67,29 @@ const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints
 
 /** Reads import runs. */
 const makeFinders = (sql: SqlClient.SqlClient) => {
-  const runColumns = sql`
+  const runColumns = (accountId: AccountId) => sql`
     i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.source, i.file_name AS "fileName", i.phase, i.summary,
     i.error, jsonb_build_object('kind', i.actor_kind, 'id', i.actor_id, 'name', i.actor_name) AS actor, i.applied,
     i.phase = 'applying' AND i.lease_until IS NULL AS "isPaused",
+    EXISTS (SELECT FROM import_lock k WHERE k.account_id = ${accountId} AND k.run_id = i.id) AS "isLocking",
     rfc3339(i.created_at) AS "createdAt", rfc3339(i.updated_at) AS "updatedAt"`
 
   const find = findOne(ImportRun)(
     (accountId: AccountId, id: ImportId) => sql`
-      SELECT ${runColumns}
+      SELECT ${runColumns(accountId)}
       FROM import_run i JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id
       WHERE i.account_id = ${accountId} AND i.id = ${id}`
   )
   const list = findAll(ImportRun)(
     (accountId: AccountId) => sql`
-      SELECT ${runColumns}
+      SELECT ${runColumns(accountId)}
       FROM import_run i JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id
       WHERE i.account_id = ${accountId}
       ORDER BY i.created_at DESC, i.id`
   )
   const findHolder = findOne(ImportRun)(
     (accountId: AccountId) => sql`
-      SELECT ${runColumns}
+      SELECT ${runColumns(accountId)}
       FROM import_lock l
       JOIN import_run i ON i.account_id = ${accountId} AND i.id = l.run_id
       JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id

@@ -8,7 +8,7 @@ import type { Store } from "../model/Store.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import type { ImportOrigin } from "./Import.ts"
-import { catalogKeptChanging, describeSourceFailure, leaseExpired, summarizeProblems } from "./ImportFailures.ts"
+import { describeSourceFailure, leaseExpired, summarizeProblems } from "./ImportFailures.ts"
 import type { ImportLeases } from "./ImportLeases.ts"
 import type { ImportRecovery } from "./ImportRecovery.ts"
 import type { ImportReview } from "./ImportReview.ts"
@@ -16,8 +16,8 @@ import type { ReadSource } from "./ImportSources.ts"
 import type { Compared } from "./ImportStaging.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
 
-/** Maximum number of comparisons. A comparison is repeated if the catalog changed meanwhile. */
-const maxComparisons = 5
+/** Maximum number of comparisons during which the account can be changed. Each change meanwhile makes a comparison useless. */
+const maxOpenComparisons = 2
 
 export interface SourceName {
   readonly origin: ImportOrigin
@@ -50,15 +50,20 @@ export const makeImportStart = (
         return id
       })
 
-    /** Reads the source and compares it with the catalog. Repeats the comparison if the catalog changed meanwhile. */
+    /**
+     * Reads the source and compares it with the catalog. Repeats the comparison if the catalog changed meanwhile; the last one locks
+     * the account, so that an account which is edited all the time can be compared too.
+     */
     const prepare = <E1, E2>(accountId: AccountId, id: ImportId, origin: ImportOrigin, read: Read<E1, E2>) =>
       Effect.gen(function* () {
         const work = Effect.gen(function* () {
           yield* faults.at("created")
           const source = yield* read
-          for (let attempt = 0; attempt < maxComparisons; attempt++)
+          for (let attempt = 0; attempt < maxOpenComparisons; attempt++)
             if (yield* review.enter(accountId, id, yield* source.compare)) return
-          return yield* catalogKeptChanging(origin)
+          yield* review.lock(accountId, id)
+          yield* faults.at("locked")
+          yield* review.enter(accountId, id, yield* source.compare)
         }).pipe(Effect.scoped)
         const onLost = Effect.flatMap(Effect.orDie(getRun(accountId, id)), ({ phase }) =>
           phase === "reviewing" ? Effect.void : leaseExpired(origin)

@@ -31,7 +31,7 @@ const lockOf = (
     return `${what}, started at ${createdAt}, is paused, and drafts are locked until a person resumes or cancels its job: see ${page}`
   return phase === "applying"
     ? `${what}, started at ${createdAt}, is being applied; it ends by itself, and its progress is at ${page}`
-    : `${nameOf(actor)} started ${what} at ${createdAt}, and drafts are locked until a person accepts or discards it at ${page}`
+    : `${nameOf(actor)} started ${what} at ${createdAt}, and drafts are locked until ${phase === "fetching" ? "it is compared with the catalog and " : ""}a person accepts or discards it at ${page}`
 }
 
 /** Describes the import that locks the actor's account: who began it, when, and the page where a person ends the lock. */

@@ -10,6 +10,7 @@ type ImportStep =
   | "pulled"
   | "fetched"
   | "staged"
+  | "locked"
   | "reviewing"
   | "applying"
   | "written"

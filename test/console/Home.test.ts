@@ -177,6 +177,13 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       const decided = yield* shown
       assert.include(textOf(decided), "Ready to be accepted: Refresh of tarn.demo.example")
       assert.include(decided.text, `<a href="/import?id=${id}">Accept or discard</a>`)
+      yield* sql`UPDATE import_run SET phase = 'fetching' WHERE id = ${id}`
+      const comparing = yield* shown
+      assert.match(textOf(comparing), / Needs you (?!.*Refresh of)/)
+      assert.include(
+        comparing.text,
+        "Refresh of tarn.demo.example</a> is being compared with the catalog. Until it is accepted or discarded"
+      )
       // The lease of a process that applies it; without one it is paused.
       yield* sql`UPDATE import_run SET phase = 'applying', lease_until = app_now() + interval '1 hour' WHERE id = ${id}`
       const applying = yield* shown

@@ -395,6 +395,10 @@ it("messages that name commands name pages instead, in English too", () => {
       "An import is being applied: see the page Imports, and try again when it is done."
     ],
     [
+      whyLocked({ id: ImportId.make(id), isPaused: false, phase: "fetching" }),
+      "An import is being compared with the catalog: accept or discard it on the page Imports when it is under review."
+    ],
+    [
       whyLocked({ id: ImportId.make(id), isPaused: true, phase: "applying" }),
       "An import is paused while it is applied: resume or cancel its job on the page Jobs first."
     ],

@@ -19,7 +19,7 @@ import { Dice, report, seed } from "./Dice.ts"
 import { createTriggers, deadlocks, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
 
 const writers = 4
-const refreshes = amount(6, 60)
+const refreshes = amount(4, 60)
 const deciders = 4
 const rounds = amount(3, 12)
 const products = 40
@@ -45,16 +45,16 @@ const lockSeenOutside = CatalogChanges.layer.pipe(
   )
 )
 
-/** Whether writers write: between the first and the second comparison of a refresh, and during its review. */
+/** Whether writers write: from the end of the first comparison of a refresh to the end of its review. */
 const gate = { isOpen: false, comparisons: 0 }
 
-/** Later comparisons have moments without writes, because one comparison must succeed. */
 const Gated = Layer.succeed(FaultInjector, {
   at: (step) =>
     Effect.sync(() => {
       if (step === "created") Object.assign(gate, { isOpen: false, comparisons: 0 })
-      if (step === "staged") gate.isOpen = ++gate.comparisons === 1
-      if (step === "reviewing") gate.isOpen = true
+      if (step !== "staged") return
+      gate.comparisons += 1
+      gate.isOpen = true
     })
 })
 

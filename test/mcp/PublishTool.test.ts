@@ -1,3 +1,4 @@
+import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Imports } from "../../src/imports/Imports.ts"
@@ -156,10 +157,12 @@ layer(connectorWith(ample), { excludeTestServices: true })("publish_master_v1", 
       assert.strictEqual(run.phase, "reviewing")
       const page = `${yield* baseUrlOf}/import?id=${run.id}`
       const who = actor._tag === "Cli" ? "The command line" : assert.fail(actor._tag)
-      assert.strictEqual(
-        yield* refusal({ ...first }),
-        `Locked: ${who} started a refresh of a.demo.example at ${run.createdAt}, and drafts are locked until a person accepts or discards it at ${page}. Nothing was changed. Call publish_master_v1 again after the import has ended. Tools that read still work.`
-      )
+      const locked = (until: string) =>
+        `Locked: ${who} started a refresh of a.demo.example at ${run.createdAt}, and drafts are locked until ${until}a person accepts or discards it at ${page}. Nothing was changed. Call publish_master_v1 again after the import has ended. Tools that read still work.`
+      assert.strictEqual(yield* refusal({ ...first }), locked(""))
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`UPDATE import_run SET phase = 'fetching' WHERE id = ${run.id}`
+      assert.strictEqual(yield* refusal({ ...first }), locked("it is compared with the catalog and "))
       // The refusals of another account do not mention this import.
       const other = yield* aShop(1)
       assert.notStrictEqual(other.accountId, accountId)

@@ -58,6 +58,7 @@ export const layerMemoryImports = Layer.effect(
       )
     const shown = ({ items, run }: StagedRun): ImportRun => ({
       ...run,
+      isLocking: run.phase === "reviewing" || run.phase === "applying",
       applied: items.filter(({ done }) => done).length
     })
     const ofAccount = (accountId: AccountId) =>
@@ -85,6 +86,7 @@ export const layerMemoryImports = Layer.effect(
             fileName,
             phase: "fetching",
             isPaused: false,
+            isLocking: false,
             summary: nothingPlanned,
             applied: 0,
             error: null,
@@ -100,7 +102,7 @@ export const layerMemoryImports = Layer.effect(
       find: (accountId, id) => Effect.map(one(accountId, id), Option.map(shown)),
       findHolder: (accountId) =>
         Effect.map(ofAccount(accountId), (all) =>
-          Option.fromNullable(all.map(shown).find(({ phase }) => phase === "reviewing" || phase === "applying"))
+          Option.fromNullable(all.map(shown).find(({ isLocking }) => isLocking))
         ),
       list: (accountId) =>
         Effect.map(ofAccount(accountId), (all) =>

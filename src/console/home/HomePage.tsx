@@ -138,6 +138,9 @@ const FailedPublishes = ({
   )
 }
 
+/** Whether a person has to end the lock of the account. */
+const isForPerson = ({ isPaused, phase }: NonNullable<Visitor["lock"]>) => phase === "reviewing" || isPaused
+
 /** The next step of the import that locks the account. */
 const LockingImport = ({
   lock,
@@ -185,7 +188,7 @@ const NeedsYou = ({ counts, drops, hasProducts, incomplete, now, stores, undecid
 
   const { lock } = visitor
   const things = [
-    ...(lock === undefined || (lock.phase === "applying" && !lock.isPaused)
+    ...(lock === undefined || !isForPerson(lock)
       ? []
       : [<LockingImport key="import" lock={lock} undecided={undecided} />]),
     ...stores.flatMap((store) => {
@@ -371,7 +374,7 @@ export const HomePage = (content: HomeContent) => {
       title={t("Home")}
       visitor={visitor}
       current={paths.home}
-      isLockShown={visitor.lock?.phase === "reviewing" || visitor.lock?.isPaused === true}
+      isLockShown={visitor.lock !== undefined && isForPerson(visitor.lock)}
     >
       <Live id="now" on={workKinds} says={statesIn(t, content)}>
         {stores.length === 0 && firstSteps}

@@ -44,7 +44,6 @@ export const rules: ReadonlyArray<Sentence> = [
   "must not have a fragment",
   "cannot receive webhooks. {problem}",
   "has no platform: nothing can be published to it",
-  "kept changing while the {kind} was compared with it; try again later",
   "is {state}, not under review",
   "is paused: resume or cancel its job",
   "is already being applied; if its process stopped, another process continues within 75 s",
@@ -301,6 +300,8 @@ export const pageWords: Readonly<Record<string, Sentence>> = {
     "An import is paused while it is applied: resume or cancel its job on the page Jobs first.",
   "import {id} is being applied: see `catalog import show {id}`, and try again when it is done":
     "An import is being applied: see the page Imports, and try again when it is done.",
+  "import {id} is being compared with the catalog: see `catalog import show {id}`, and accept or discard it when it is under review":
+    "An import is being compared with the catalog: accept or discard it on the page Imports when it is under review.",
   "import {id} is under review: accept it with `catalog import accept {id}` or discard it with `catalog import discard {id}` first":
     "An import is under review: accept or discard it on the page Imports first.",
   "no store {domain} is linked; see `catalog store list`": "No store {domain} is linked: see the page Stores.",
