@@ -36,9 +36,13 @@ export const makeRefreshComparison = Effect.gen(function* () {
     Effect.gen(function* () {
       const pause = yield* makePause
       let done = 0
-      const stageBatch = (batch: ReadonlyArray<RecordGroup>) =>
+      const planGroups = (groups: Chunk.Chunk<RecordGroup>) => {
+        const batch = Chunk.toReadonlyArray(groups)
+        return Effect.map(planBatch(accountId, source, id, batch), (plans) => ({ batch, plans }))
+      }
+      const stageBatch = ({ batch, plans }: Effect.Effect.Success<ReturnType<typeof planGroups>>) =>
         Effect.gen(function* () {
-          yield* staging.stage(yield* planBatch(accountId, source, id, batch))
+          yield* staging.stage(plans)
           const { images, variants } = staging.summary
           staging.summary = {
             ...staging.summary,
@@ -50,6 +54,7 @@ export const makeRefreshComparison = Effect.gen(function* () {
           yield* pause
           yield* report({ step: "comparing", done, total: count })
         })
+      // The next batch is planned while one is staged: the process and the database would wait for each other otherwise.
       yield* readGroups(pulled, accountId, id).pipe(
         Stream.transduce(
           Sink.foldWeighted({
@@ -59,7 +64,9 @@ export const makeRefreshComparison = Effect.gen(function* () {
             body: (batch, group) => Chunk.append(batch, group)
           })
         ),
-        Stream.runForEach((batch) => stageBatch(Chunk.toReadonlyArray(batch)))
+        Stream.mapEffect(planGroups),
+        Stream.buffer({ capacity: 1 }),
+        Stream.runForEach(stageBatch)
       )
     })
 
