@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { setTimeout } from "node:timers/promises"
-import { type BenchCatalog, catalog as command, connected, openCatalog } from "../harness/Catalog.ts"
+import { type BenchCatalog, catalog as command, connected, openCatalog, productsOnStores } from "../harness/Catalog.ts"
 import { root, script } from "../harness/Processes.ts"
 import { progress } from "../harness/Progress.ts"
 import { table, whole } from "../harness/Report.ts"
@@ -19,7 +21,7 @@ interface Write {
 }
 
 /** A writer of the account, in a process of its own. */
-const startWriter = async ({ accountId, url }: BenchCatalog) => {
+const startWriter = async ({ accountId, url }: Pick<BenchCatalog, "accountId" | "url">) => {
   const child = spawn(process.execPath, [...script("harness/writerProcess.ts")], {
     cwd: root,
     env: { ...process.env, WRITER_DATABASE_URL: url, WRITER_ACCOUNT: accountId },
@@ -49,15 +51,22 @@ const waitsOf = (writes: ReadonlyArray<Write>) => {
 
 const millis = (value: number) => `${value.toFixed(0)} ms`
 
+const exported = (format: string) => join(tmpdir(), `catalog-bench-export.${format}`)
+
 /** The commands that begin a job on all products and wait for its end, in this order. */
-const jobsOf = (round: number): Readonly<Record<string, ReadonlyArray<string>>> => ({
-  unlink: ["store", "unlink", store],
-  link: ["store", "link", store],
-  // Before the bulk change: 18 of 100 products wait for a publish then, and not all.
-  "publish all": ["publish", "--all", "--store", store],
-  "bulk change": ["bulk", "set", "product", "--all", `product_type=Round ${round}`],
-  "health scan": ["health", "scan"]
-})
+const jobsOf = (round: number, { accountId }: BenchCatalog): Readonly<Record<string, ReadonlyArray<string>>> => {
+  const account = ["--account", accountId]
+  return {
+    unlink: ["store", "unlink", store, ...account],
+    link: ["store", "link", store, ...account],
+    // Before the bulk change: 18 of 100 products wait for a publish then, and not all.
+    "publish all": ["publish", "--all", "--store", store, ...account],
+    "bulk change": ["bulk", "set", "product", "--all", `product_type=Round ${round}`, ...account],
+    "health scan": ["health", "scan", ...account],
+    "export as CSV": ["export", "csv", "--store", store, "--out", exported("csv"), ...account],
+    "export as JSON lines": ["export", "jsonl", "--out", exported("jsonl"), ...account]
+  }
+}
 
 /** Measures how long a writer of the account waits while jobs work on all its products. */
 export const jobsBeside: Scenario = {
@@ -70,8 +79,9 @@ export const jobsBeside: Scenario = {
     await connected(catalog.url, (client) => client.query("UPDATE store SET platform = 'demo'"))
     const rows: Array<ReadonlyArray<string>> = []
     let longest = 0
-    for (let round = 1; round <= rounds; round++) {
-      const writer = await startWriter(catalog)
+    /** Runs the jobs one after the other, while a writer of the account writes. */
+    const measure = async (round: number, writerOf: string, jobs: Readonly<Record<string, ReadonlyArray<string>>>) => {
+      const writer = await startWriter({ url: catalog.url, accountId: writerOf })
       await setTimeout(quietMillis)
       const row = (name: string, seconds: string, writes: ReadonlyArray<Write>) => {
         const { count, max, median, p99 } = waitsOf(writes)
@@ -79,9 +89,9 @@ export const jobsBeside: Scenario = {
         return max
       }
       row("quiet", "", writer.writes.slice(10))
-      for (const [name, job] of Object.entries(jobsOf(round))) {
+      for (const [name, job] of Object.entries(jobs)) {
         const from = Date.now()
-        await command(catalog.url, ...job, "--account", catalog.accountId)
+        await command(catalog.url, ...job)
         const until = Date.now()
         const during = writer.writes.filter(({ start }) => start >= from && start <= until)
         longest = Math.max(longest, row(name, `${((until - from) / 1_000).toFixed(1)} s`, during))
@@ -89,8 +99,15 @@ export const jobsBeside: Scenario = {
       }
       await writer.stop()
     }
+    for (let round = 1; round <= rounds; round++) await measure(round, catalog.accountId, jobsOf(round, catalog))
+    // Nobody can write to an account that is being deleted, so the writer is one of another account.
+    const { account_id: other } = JSON.parse(await command(catalog.url, "demo", "--json"))
+    const { account } = productsOnStores(products)
+    await measure(rounds, other, {
+      "deletion of the account": ["account", "delete", catalog.accountId, "--yes", account]
+    })
     const report = [
-      `${whole(products)} products on 3 stores; a job after the other is begun and awaited by the command line, while one process writes a product of the account after the other. Times of writes that began meanwhile, with the start of the command.`,
+      `${whole(products)} products on 3 stores; a job after the other is begun and awaited by the command line, while one process writes a product of the account after the other. The last two rows are of a writer of another account. Times of writes that began meanwhile, with the start of the command.`,
       table(["round", "", "took", "writes", "median", "p99", "longest"], rows),
       `The longest wait of a writer: ${millis(longest)}. Target: at most ${millis(maxMillis)}: ${longest <= maxMillis ? "met" : "not met"}.`
     ].join("\n\n")
