@@ -1,6 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
-import { Effect } from "effect"
+import { Array as Arr, Effect } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import type { AccountId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
@@ -87,6 +87,18 @@ export const runUnlessEmpty = <Row>(
   statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
 ) => (rows.length === 0 ? Effect.void : statement(rows))
 
+/** Number of rows that one statement writes: more could take longer than a statement may. A collection has up to a million members. */
+const rowsPerStatement = 10_000
+
+/** As `runUnlessEmpty`, several times if there are many rows. */
+const runInParts = <Row>(
+  rows: ReadonlyArray<Row>,
+  statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
+) => {
+  const statements = Arr.chunksOf(rows, rowsPerStatement).map(statement)
+  return Effect.all(statements, { discard: true })
+}
+
 /** As `runUnlessEmpty`, for a statement on store versions, which gets the rows as JSON. */
 const runTimed = (
   rows: ReadonlyArray<unknown>,
@@ -114,10 +126,10 @@ export const makeWriteParts = (sql: SqlClient) => {
     )
     const related = Effect.all(
       [
-        runUnlessEmpty(galleries.removed, (rows) => deleteGalleries(accountId, rows)),
-        runUnlessEmpty(upsertedRows(galleries), (rows) => insertAll(upsertGalleries(accountId, rows), rows.length)),
-        runUnlessEmpty(members.removed, (rows) => deleteMembers(accountId, rows)),
-        runUnlessEmpty(upsertedRows(members), (rows) => insertAll(upsertMembers(accountId, rows), rows.length))
+        runInParts(galleries.removed, (rows) => deleteGalleries(accountId, rows)),
+        runInParts(upsertedRows(galleries), (rows) => insertAll(upsertGalleries(accountId, rows), rows.length)),
+        runInParts(members.removed, (rows) => deleteMembers(accountId, rows)),
+        runInParts(upsertedRows(members), (rows) => insertAll(upsertMembers(accountId, rows), rows.length))
       ],
       { discard: true }
     )

@@ -1,0 +1,71 @@
+import { SqlClient } from "@effect/sql"
+import { withTransformer } from "@effect/sql/Statement"
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { CatalogChange } from "../../src/drafts/CatalogChange.ts"
+import { CatalogChanges } from "../../src/drafts/CatalogChanges.ts"
+import { EntityId } from "../../src/model/Ids.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
+import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
+import { featureEngines } from "../support/TestDatabase.ts"
+
+/** More rows than one statement writes. */
+const many = 10_001
+
+for (const engine of featureEngines)
+  describe.skipIf(engine.absent)(`a collection of ${many} products on ${engine.name}`, () => {
+    const TestLayer = Services.pipe(
+      Layer.provideMerge(RepositoriesOnDatabase),
+      Layer.provideMerge(engine.layer),
+      Layer.orDie
+    )
+
+    layer(TestLayer, { excludeTestServices: true })((it) => {
+      it.effect("is written by several statements, and emptied by several", () =>
+        Effect.gen(function* () {
+          const { accountId, actor } = yield* anAccount()
+          const changes = yield* CatalogChanges
+          const sql = yield* SqlClient.SqlClient
+          const collectionId = yield* anEntity("collection", { title: "All" }).pipe(actingAs(actor))
+          const inserted = yield* sql`
+            INSERT INTO entity (account_id, id, kind, attributes, draft_revision, change_seq, canonical_changed_at, stamped_by,
+                                created_at, pending_publish, last_publish_status, store_ids, search_text)
+            SELECT e.account_id, gen_random_uuid(), 'product', e.attributes, 1, -n, e.canonical_changed_at, e.stamped_by,
+                   e.created_at, false, e.last_publish_status, '{}', ''
+            FROM entity e CROSS JOIN generate_series(1, ${many}::integer) n
+            WHERE e.account_id = ${accountId} AND e.id = ${collectionId}
+            RETURNING id`
+          const productIds = inserted.map(({ id }) => EntityId.make(String(id)))
+          assert.lengthOf(productIds, many)
+
+          /** Sets the members. Returns the number of rows in each statement that begins so. */
+          const rowsOf = (beginning: string, members: ReadonlyArray<EntityId>) =>
+            Effect.gen(function* () {
+              const rows: Array<number> = []
+              yield* withTransformer(
+                changes.apply([CatalogChange.SetMembers({ collectionId, productIds: members })]),
+                (statement) => {
+                  const [text, [first]] = statement.compile()
+                  if (text.trimStart().startsWith(beginning)) rows.push(JSON.parse(String(first)).length)
+                  return Effect.succeed(statement)
+                }
+              ).pipe(actingAs(actor))
+              return rows
+            })
+          assert.deepStrictEqual(yield* rowsOf("INSERT INTO collection_member", productIds), [10_000, 1])
+          const members = yield* sql`
+            SELECT product_id AS id FROM collection_member
+            WHERE account_id = ${accountId} AND collection_id = ${collectionId} ORDER BY position`
+          assert.deepStrictEqual(
+            members.map(({ id }) => id as string),
+            productIds
+          )
+          assert.deepStrictEqual(yield* rowsOf("DELETE FROM collection_member", []), [10_000, 1])
+          assert.deepStrictEqual(
+            yield* sql`SELECT count(*)::integer AS count FROM collection_member WHERE account_id = ${accountId}`,
+            [{ count: 0 }]
+          )
+        })
+      )
+    })
+  })
