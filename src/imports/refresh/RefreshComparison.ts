@@ -36,13 +36,9 @@ export const makeRefreshComparison = Effect.gen(function* () {
     Effect.gen(function* () {
       const pause = yield* makePause
       let done = 0
-      const planGroups = (groups: Chunk.Chunk<RecordGroup>) => {
-        const batch = Chunk.toReadonlyArray(groups)
-        return Effect.map(planBatch(accountId, source, id, batch), (plans) => ({ batch, plans }))
-      }
-      const stageBatch = ({ batch, plans }: Effect.Effect.Success<ReturnType<typeof planGroups>>) =>
+      const stageBatch = (batch: ReadonlyArray<RecordGroup>) =>
         Effect.gen(function* () {
-          yield* staging.stage(plans)
+          yield* staging.stage(yield* planBatch(accountId, source, id, batch))
           const { images, variants } = staging.summary
           staging.summary = {
             ...staging.summary,
@@ -54,7 +50,6 @@ export const makeRefreshComparison = Effect.gen(function* () {
           yield* pause
           yield* report({ step: "comparing", done, total: count })
         })
-      // The next batch is planned while one is staged: the process and the database would wait for each other otherwise.
       yield* readGroups(pulled, accountId, id).pipe(
         Stream.transduce(
           Sink.foldWeighted({
@@ -64,9 +59,7 @@ export const makeRefreshComparison = Effect.gen(function* () {
             body: (batch, group) => Chunk.append(batch, group)
           })
         ),
-        Stream.mapEffect(planGroups),
-        Stream.buffer({ capacity: 1 }),
-        Stream.runForEach(stageBatch)
+        Stream.runForEach((batch) => stageBatch(Chunk.toReadonlyArray(batch)))
       )
     })
 

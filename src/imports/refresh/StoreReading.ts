@@ -112,8 +112,6 @@ export const makeStoreReading = Effect.gen(function* () {
       yield* platform.pull(opened).pipe(
         Stream.mapEffect((record) => Effect.suspend(() => toPulled(record))),
         Stream.grouped(partsAtOnce),
-        // The next records are read while these are written.
-        Stream.buffer({ capacity: 1 }),
         Stream.runForEach((records) =>
           Effect.suspend(() => {
             count += records.length
