@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Logger, Option } from "effect"
+import { Effect, Exit, Fiber, Option } from "effect"
 import { afterAll } from "vitest"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
@@ -11,7 +11,6 @@ import { ReviewList } from "../../src/imports/StagedImport.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
-import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { makeHolding } from "../support/HeldStep.ts"
 import { hintImport } from "../support/PlantedLeases.ts"
@@ -37,7 +36,7 @@ writeFileSync(
 
 const quiet = () => Effect.void
 
-const { heldAt, layerHolding } = makeHolding()
+const { heldAt, layerOn } = makeHolding()
 
 /** An import under review, and its job after acceptance. */
 const anImport = Effect.gen(function* () {
@@ -69,14 +68,7 @@ const done = {
 
 for (const engine of featureEngines)
   describe.skipIf(engine.absent)(`the job of an import on ${engine.name}`, () => {
-    const TestLayer = Imports.layer.pipe(
-      Layer.provide(layerHolding),
-      Layer.provideMerge(Services),
-      Layer.provideMerge(RepositoriesOnDatabase),
-      Layer.provideMerge(engine.layer),
-      Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
-      Layer.orDie
-    )
+    const TestLayer = layerOn(engine.layer)
 
     layer(TestLayer, { excludeTestServices: true })((it) => {
       it.effect("begins when the import is accepted, and has its progress, author and result", () =>

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Logger, Option, Schedule, TestClock, TestContext } from "effect"
+import { Effect, Exit, Fiber, Option, Schedule, TestClock, TestContext } from "effect"
 import { afterAll } from "vitest"
 import { holderNameOf, LeaseHolder, onlyHolder } from "../../src/database/LeaseHolder.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
@@ -13,7 +13,6 @@ import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { UserId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
-import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
 import { makeHolding } from "../support/HeldStep.ts"
 import { hintImport, leaveImport } from "../support/PlantedLeases.ts"
@@ -27,7 +26,7 @@ writeFileSync(file, "Handle,Title,Variant SKU,Variant Price\nhat,Hat,H-1,5.00\nc
 
 const quiet = () => Effect.void
 
-const { heldAt, layerHolding } = makeHolding()
+const { heldAt, layerOn } = makeHolding()
 
 const anImport = Effect.gen(function* () {
   const imports = yield* Imports
@@ -49,14 +48,7 @@ const anImport = Effect.gen(function* () {
 
 for (const engine of featureEngines)
   describe.skipIf(engine.absent)(`leases of imports on ${engine.name}`, () => {
-    const TestLayer = Imports.layer.pipe(
-      Layer.provide(layerHolding),
-      Layer.provideMerge(Services),
-      Layer.provideMerge(RepositoriesOnDatabase),
-      Layer.provideMerge(engine.layer),
-      Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
-      Layer.orDie
-    )
+    const TestLayer = layerOn(engine.layer)
 
     layer(TestLayer, { excludeTestServices: true })((it) => {
       it.effect("are renewed every 15 s during the work", () =>

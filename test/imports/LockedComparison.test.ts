@@ -3,11 +3,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer, Logger, Option } from "effect"
+import { Effect, Fiber, Option } from "effect"
 import { afterAll } from "vitest"
 import { Imports } from "../../src/imports/Imports.ts"
 import type { PimLocked } from "../../src/model/Errors.ts"
-import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { makeHolding } from "../support/HeldStep.ts"
 import { hintImport } from "../support/PlantedLeases.ts"
@@ -18,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const file = join(folder, "export.csv")
 writeFileSync(file, "Handle,Title,Variant SKU,Variant Price\nhat,Hat,H-1,5.00\ncap,Cap,C-1,4.00\n")
 
-const { heldAt, layerHolding } = makeHolding()
+const { heldAt, layerOn } = makeHolding()
 
 /** An import whose first comparisons were useless, because the catalog changed. It waits after it has locked the account. */
 const aLockedComparison = Effect.gen(function* () {
@@ -38,14 +37,7 @@ const aLockedComparison = Effect.gen(function* () {
 
 for (const engine of featureEngines)
   describe.skipIf(engine.absent)(`imports into an account that is edited all the time, on ${engine.name}`, () => {
-    const TestLayer = Imports.layer.pipe(
-      Layer.provide(layerHolding),
-      Layer.provideMerge(Services),
-      Layer.provideMerge(RepositoriesOnDatabase),
-      Layer.provideMerge(engine.layer),
-      Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
-      Layer.orDie
-    )
+    const TestLayer = layerOn(engine.layer)
 
     layer(TestLayer, { excludeTestServices: true })((it) => {
       it.effect("lock the account during the third comparison, and are under review then", () =>

@@ -1,26 +1,18 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer, Logger } from "effect"
+import { Effect, Fiber } from "effect"
 import { rowsAtOnce } from "../../src/imports/ImportCleanup.sql.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
-import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
 import { makeHolding } from "../support/HeldStep.ts"
 import { aProductOf } from "../support/ShopRecords.ts"
 import { anyDatabase, isServerCluster } from "../support/TestDatabase.ts"
 
 const quiet = () => Effect.void
-const { heldAt, layerHolding } = makeHolding()
+const { heldAt, layerOn } = makeHolding()
 
-const TestLayer = Imports.layer.pipe(
-  Layer.provide(layerHolding),
-  Layer.provideMerge(Services),
-  Layer.provideMerge(RepositoriesOnDatabase),
-  Layer.provideMerge(anyDatabase),
-  Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
-  Layer.orDie
-)
+const TestLayer = layerOn(anyDatabase)
 
 /** Records how many rows each statement deletes or updates. */
 const watch = Effect.gen(function* () {

@@ -1,5 +1,8 @@
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer, Logger } from "effect"
+import type { Database } from "../../src/database/Database.ts"
+import { Imports } from "../../src/imports/Imports.ts"
 import { FaultInjector, type FaultStep } from "../../src/runtime/FaultInjector.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 
 interface Hold {
   readonly step: FaultStep
@@ -7,7 +10,7 @@ interface Hold {
   readonly goOn: Deferred.Deferred<void>
 }
 
-/** Stops work at a named step, once, until the test lets it go on. */
+/** Stops imports at a named step, once, until the test lets them go on. */
 export const makeHolding = () => {
   let hold: Hold | null = null
   const layerHolding = Layer.succeed(FaultInjector, {
@@ -19,6 +22,16 @@ export const makeHolding = () => {
         return Effect.zipRight(Deferred.succeed(reached, undefined), Deferred.await(goOn))
       })
   })
+  /** The imports and all services on a database, without a log. */
+  const layerOn = (database: Layer.Layer<Database, unknown>) =>
+    Imports.layer.pipe(
+      Layer.provide(layerHolding),
+      Layer.provideMerge(Services),
+      Layer.provideMerge(RepositoriesOnDatabase),
+      Layer.provideMerge(database),
+      Layer.provideMerge(Logger.remove(Logger.defaultLogger)),
+      Layer.orDie
+    )
   /** Starts the work and returns when it waits at the step. `goOn` continues it. */
   const heldAt = <A, E, R>(step: FaultStep, work: Effect.Effect<A, E, R>) =>
     Effect.gen(function* () {
@@ -30,5 +43,5 @@ export const makeHolding = () => {
       yield* Effect.raceFirst(Deferred.await(reached), Effect.zipRight(Fiber.join(fiber), missed))
       return { fiber, goOn: Deferred.succeed(goOn, undefined) }
     })
-  return { heldAt, layerHolding }
+  return { heldAt, layerOn }
 }
