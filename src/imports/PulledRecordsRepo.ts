@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
-import { findAll } from "../database/Rows.ts"
+import { findAll, findSingle } from "../database/Rows.ts"
 import { type AccountId, EntityId, type ImportId, type StoreId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { type MatchedBy, PulledRecord, type RecordRange } from "./PulledRecord.ts"
@@ -15,6 +15,10 @@ interface StoreReading {
   readonly storeId: StoreId
   readonly begunAt: Timestamp
 }
+
+/** The last of the entities that one statement walked (null: there are none), and those of them that no record matches. */
+const Walked = Schema.Struct({ last: Schema.NullOr(EntityId), missing: Schema.Array(EntityId) })
+export type Walked = typeof Walked.Type
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -44,29 +48,37 @@ const make = Effect.gen(function* () {
       ) r ${grown}`
   )
 
-  const missing = findAll(Schema.Struct({ entityId: EntityId }))(
-    ({ accountId, begunAt, id, storeId }: StoreReading, after: string, limit: number) => sql`
-      SELECT v.entity_id AS "entityId"
-      FROM store_version v
-      WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.entity_id > ${after}::uuid
-        AND NOT EXISTS (
-          SELECT FROM import_record r
-          WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.entity_id = v.entity_id
-        )
-        AND (
-          v.accepted IS NOT NULL AND coalesce(v.published_at, '-infinity') < ${begunAt}::timestamptz
-          OR v.accepted IS NULL AND EXISTS (
-            SELECT FROM entity e
-            JOIN store_version p ON p.account_id = ${accountId} AND p.entity_id = e.parent_id AND p.store_id = v.store_id
-            WHERE e.account_id = ${accountId} AND e.id = v.entity_id AND p.accepted IS NOT NULL
-              AND coalesce(p.published_at, '-infinity') < ${begunAt}::timestamptz
-              AND NOT EXISTS (
-                SELECT FROM import_record r
-                WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.entity_id = e.parent_id
-              )
-          )
-        )
-      ORDER BY v.entity_id LIMIT ${limit} ${grown}`
+  const missing = findSingle(Walked)(
+    ({ accountId, begunAt, id, storeId }: StoreReading, after: string, looked: number) => sql`
+      WITH walked AS MATERIALIZED (
+        SELECT v.entity_id, v.accepted IS NOT NULL AS is_accepted, v.published_at
+        FROM store_version v
+        WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.entity_id > ${after}::uuid
+        ORDER BY v.entity_id LIMIT ${looked}
+      )
+      SELECT (SELECT w.entity_id FROM walked w ORDER BY w.entity_id DESC LIMIT 1) AS last,
+             ARRAY(
+               SELECT w.entity_id FROM walked w
+               WHERE NOT EXISTS (
+                   SELECT FROM import_record r
+                   WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.entity_id = w.entity_id
+                 )
+                 AND (
+                   w.is_accepted AND coalesce(w.published_at, '-infinity') < ${begunAt}::timestamptz
+                   OR NOT w.is_accepted AND EXISTS (
+                     SELECT FROM entity e
+                     JOIN store_version p
+                       ON p.account_id = ${accountId} AND p.entity_id = e.parent_id AND p.store_id = ${storeId}
+                     WHERE e.account_id = ${accountId} AND e.id = w.entity_id AND p.accepted IS NOT NULL
+                       AND coalesce(p.published_at, '-infinity') < ${begunAt}::timestamptz
+                       AND NOT EXISTS (
+                         SELECT FROM import_record r
+                         WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.entity_id = e.parent_id
+                       )
+                   )
+                 )
+               ORDER BY w.entity_id
+             ) AS missing ${grown}`
   )
 
   return {
@@ -92,11 +104,11 @@ const make = Effect.gen(function* () {
             (rows) => new Map(rows.map(({ entityId, platformId }) => [platformId, entityId]))
           ),
     /**
-     * Entities that the store accepted before the reading of the store began and that no record matches. If a product is missing,
-     * its variants that were never accepted are included. Ordered by id, starting after `after` (the nil UUID: from the start).
+     * Walks the store's next `looked` entities by id, after `after` (the nil UUID: from the start). Missing: entities that the store
+     * accepted before its reading began and that no record matches. If a product is missing, its variants that were never accepted are
+     * missing too.
      */
-    missing: (read: StoreReading, after: string, limit: number) =>
-      Effect.map(missing(read, after, limit), (rows) => rows.map(({ entityId }) => entityId))
+    missing: (read: StoreReading, after: string, looked: number) => missing(read, after, looked)
   }
 })
 

@@ -1,8 +1,12 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { CatalogChange } from "../../src/drafts/CatalogChange.ts"
+import { CatalogChanges } from "../../src/drafts/CatalogChanges.ts"
 import { rowsAtOnce } from "../../src/imports/ImportCleanup.sql.ts"
+import { partsAtOnce } from "../../src/imports/ImportStaging.ts"
 import { Imports } from "../../src/imports/Imports.ts"
+import { EntityId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
 import { makeHolding } from "../support/HeldStep.ts"
@@ -33,6 +37,35 @@ const watch = Effect.gen(function* () {
       `CREATE TRIGGER record_${operation} AFTER ${operation} ON ${table} REFERENCING ${changed} TABLE AS changed
        FOR EACH STATEMENT EXECUTE FUNCTION record_rows()`
     )
+})
+
+describe("a refresh of a store with more entities than one statement looks up", () => {
+  layer(TestLayer, { excludeTestServices: true })((it) => {
+    it.effect("finds one that the store does not have any more, after many others", () =>
+      Effect.gen(function* () {
+        const { accountId, actor } = yield* anAccount({})
+        yield* Effect.gen(function* () {
+          const { store } = yield* (yield* Stores).link({ domain: "many.example", platform: "demo" })
+          yield* (yield* DemoShops).put({ accountId, storeId: store.id }, aProductOf("hat", ["S"]))
+          const ids = Array.from({ length: partsAtOnce + 1 }, () => EntityId.make(crypto.randomUUID())).sort()
+          const last = ids.at(-1) ?? assert.fail("no entity")
+          yield* (yield* CatalogChanges).apply([
+            ...ids.flatMap((id) => [
+              CatalogChange.CreateEntity({ id, kind: "media", parentId: null, values: { alt: "A picture" } }),
+              CatalogChange.AddToStore({ entityId: id, storeId: store.id })
+            ]),
+            CatalogChange.AcceptPublish({ entityId: last, storeId: store.id })
+          ])
+          const imports = yield* Imports
+          const { id, summary } = yield* imports.refresh("many.example", quiet)
+          assert.deepInclude(summary, { created: 1, unlinked: 1 })
+          const [leaving, ...others] = yield* imports.reviewList(id, "leaving", -1, 500)
+          assert.deepStrictEqual(others, [])
+          assert.include(JSON.stringify(leaving), last)
+        }).pipe(actingAs(actor))
+      })
+    )
+  })
 })
 
 // On a cluster, triggers do not run on the nodes.

@@ -8,7 +8,7 @@ import { makePause } from "../../runtime/Pause.ts"
 import { StoresRepo } from "../../stores/StoresRepo.ts"
 import { type Compared, ImportStaging, partsAtOnce, type ReportProgress } from "../ImportStaging.ts"
 import { ImportsRepo } from "../ImportsRepo.ts"
-import { PulledRecordsRepo } from "../PulledRecordsRepo.ts"
+import { PulledRecordsRepo, type Walked } from "../PulledRecordsRepo.ts"
 import type { ImportSource } from "../StoreProduct.ts"
 import { type RecordGroup, readGroups } from "./RecordGroups.ts"
 import { makeRecordMatching } from "./RecordMatching.ts"
@@ -66,15 +66,13 @@ export const makeRefreshComparison = Effect.gen(function* () {
   /** Stages the removal of entities that the store does not have any more. */
   const stageRemovals = (read: Parameters<typeof pulled.missing>[0], staging: ImportStaging) =>
     Effect.gen(function* () {
-      let last: string = nilUuid
-      for (;;) {
-        const missing = yield* pulled.missing(read, last, partsAtOnce)
+      let after: string | null = nilUuid
+      while (after !== null) {
+        const walked: Walked = yield* pulled.missing(read, after, partsAtOnce)
         yield* staging.unlink(
-          missing.map((entityId) => CatalogChange.RemoveFromStore({ entityId, storeId: read.storeId }))
+          walked.missing.map((entityId) => CatalogChange.RemoveFromStore({ entityId, storeId: read.storeId }))
         )
-        const end = missing.at(-1)
-        if (end === undefined) break
-        last = end
+        after = walked.last
       }
     })
 
