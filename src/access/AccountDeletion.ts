@@ -100,7 +100,7 @@ export const makeDeletionKinds = Effect.gen(function* () {
         }
         if (done > 0) return { _tag: "Progress", cursor: { table: tables.at(-1) ?? "" }, done } as const
         // A write that was running when the deletion started may have left rows in an earlier table.
-        yield* importLock.take(accountId)
+        yield* importLock.takeDuringImport(accountId)
         const job = yield* jobs.find(accountId, id)
         const by = Option.match(job, {
           onNone: () => ({ kind: "cli" as const, id: null, name: null }),

@@ -43,7 +43,7 @@ const make = Effect.gen(function* () {
       const owners = [...new Set(content.flat().flatMap(ownersOf))]
       yield* Effect.gen(function* () {
         yield* Effect.forEach(content, changes.apply, { discard: true })
-        const { aggregates } = yield* drafts.lock(account.id, owners, [])
+        const { aggregates } = yield* drafts.read(account.id, owners, [])
         yield* Effect.forEach(
           linked,
           ({ id }) => shops.put({ accountId: account.id, storeId: id }, acceptedRecords(aggregates, id)),

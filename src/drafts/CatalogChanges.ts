@@ -141,7 +141,8 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
             .run(
               Effect.gen(function* () {
                 const holder = yield* importLock.share(actor.accountId)
-                const locked = yield* drafts.lock(actor.accountId, owners, references)
+                const read = Option.isSome(holder) ? drafts.read : drafts.lock
+                const locked = yield* read(actor.accountId, owners, references)
                 const { basedOn, changes } = yield* decide(locked)
                 if (Option.isSome(holder)) return yield* new PimLocked()
                 for (const [entityId, revision] of basedOn) {

@@ -7,7 +7,7 @@ import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { fromMillis, max, plusMicros, type Timestamp } from "../model/Timestamp.ts"
 import type { Plan } from "./CatalogChange.ts"
 import { type ChangeNote, emptyNote, noteOf } from "./ChangeNote.ts"
-import { DraftsRepo } from "./DraftsRepo.ts"
+import { DraftsRepo, type ReadForChange } from "./DraftsRepo.ts"
 import { groupAt, type StoredGroup, slicesOf } from "./FeedChanges.ts"
 
 declare module "../database/MemoryStore.memory.ts" {
@@ -110,37 +110,39 @@ export const layerDraftsRepoMemory = Layer.effect(
           lastChangedAt
         }
       })
+    const readForChange: ReadForChange = (accountId, owners, references) =>
+      Effect.gen(function* () {
+        const account = (yield* Ref.get(store)).get(accountId)
+        const all = [...(account?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
+        const ownerIds = new Set(owners)
+        const parents = new Set(all.filter(({ id }) => ownerIds.has(id)).map(({ parentId }) => parentId))
+        const locked = all.filter(({ id }) => ownerIds.has(id) || parents.has(id))
+        const products = new Set<EntityId | null>(locked.filter(({ kind }) => kind === "product").map(({ id }) => id))
+        const variants = all.filter(({ parentId }) => parentId !== null && products.has(parentId))
+        const storeIds = linkedStores(account).map(({ id }) => id)
+        return {
+          now: yield* now,
+          storeIds,
+          kinds: new Map(
+            references.flatMap((id): ReadonlyArray<[EntityId, EntityKind]> => {
+              const kind = account?.entities.get(id)?.aggregate.kind
+              return kind === undefined ? [] : [[id, kind]]
+            })
+          ),
+          revisions: new Map([...(account?.entities ?? [])].map(([id, { draftRevision }]) => [id, draftRevision])),
+          // The history in memory is in the order of its entries, without numbers.
+          sequences: new Map(),
+          aggregates: new Map(
+            [...locked, ...variants].map((aggregate) => {
+              const versions = versionsOn(storeIds, aggregate)
+              return [aggregate.id, { ...aggregate, versions, storeIds: versions.map(({ storeId }) => storeId) }]
+            })
+          )
+        }
+      })
     const memory: Context.Tag.Service<DraftsRepo> = {
-      lock: (accountId, owners, references) =>
-        Effect.gen(function* () {
-          const account = (yield* Ref.get(store)).get(accountId)
-          const all = [...(account?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
-          const ownerIds = new Set(owners)
-          const parents = new Set(all.filter(({ id }) => ownerIds.has(id)).map(({ parentId }) => parentId))
-          const locked = all.filter(({ id }) => ownerIds.has(id) || parents.has(id))
-          const products = new Set<EntityId | null>(locked.filter(({ kind }) => kind === "product").map(({ id }) => id))
-          const variants = all.filter(({ parentId }) => parentId !== null && products.has(parentId))
-          const storeIds = linkedStores(account).map(({ id }) => id)
-          return {
-            now: yield* now,
-            storeIds,
-            kinds: new Map(
-              references.flatMap((id): ReadonlyArray<[EntityId, EntityKind]> => {
-                const kind = account?.entities.get(id)?.aggregate.kind
-                return kind === undefined ? [] : [[id, kind]]
-              })
-            ),
-            revisions: new Map([...(account?.entities ?? [])].map(([id, { draftRevision }]) => [id, draftRevision])),
-            // The history in memory is in the order of its entries, without numbers.
-            sequences: new Map(),
-            aggregates: new Map(
-              [...locked, ...variants].map((aggregate) => {
-                const versions = versionsOn(storeIds, aggregate)
-                return [aggregate.id, { ...aggregate, versions, storeIds: versions.map(({ storeId }) => storeId) }]
-              })
-            )
-          }
-        }),
+      lock: readForChange,
+      read: readForChange,
       prepareStamped: (accountId, plan) =>
         Effect.succeed(
           Effect.gen(function* () {

@@ -4,8 +4,15 @@ import { isDistributedAtStart } from "../database/Distribution.ts"
 import type { AccountId, EntityId } from "../model/Ids.ts"
 import type { LockedCatalog, Plan } from "./CatalogChange.ts"
 import type { ChangeNote } from "./ChangeNote.ts"
-import { makeDraftLock } from "./DraftLocks.sql.ts"
+import { makeDraftReads } from "./DraftReads.sql.ts"
 import { makeDraftWrites } from "./DraftWrites.ts"
+
+/** Reads the entities that a change affects, and the kinds of those that it refers to. */
+export type ReadForChange = (
+  accountId: AccountId,
+  owners: ReadonlyArray<EntityId>,
+  references: ReadonlyArray<EntityId>
+) => Effect.Effect<LockedCatalog>
 
 /** The steps of every write to the catalog, in one transaction and in this order: lock, save, raise. */
 export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
@@ -16,11 +23,9 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
      * Reads all data that a plan needs. Owners are locked before variants, each set in the order of ids, so writers cannot
      * deadlock.
      */
-    readonly lock: (
-      accountId: AccountId,
-      owners: ReadonlyArray<EntityId>,
-      references: ReadonlyArray<EntityId>
-    ) => Effect.Effect<LockedCatalog>
+    readonly lock: ReadForChange
+    /** As `lock`, without locks. For work that does not write what it reads, and for a write that is refused anyway. */
+    readonly read: ReadForChange
     /** Writes a plan, except the rows of existing entities whose revision rises. `raise` writes those rows. */
     readonly save: (accountId: AccountId, plan: Plan) => Effect.Effect<void>
     /**
@@ -42,7 +47,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const isDistributed = yield* isDistributedAtStart
-      return { lock: makeDraftLock(sql, isDistributed), ...makeDraftWrites(sql, isDistributed) }
+      return { ...makeDraftReads(sql, isDistributed), ...makeDraftWrites(sql, isDistributed) }
     })
   )
 }

@@ -22,6 +22,8 @@ export const layerImportLockRepoMemory = Layer.effect(
     return {
       share: holder,
       take: holder,
+      shareDuringImport: holder,
+      takeDuringImport: holder,
       keep: (accountId, lockedBy) => updateAccount(store, accountId, (account) => ({ ...account, lockedBy }))
     }
   })

@@ -12,10 +12,17 @@ import { type AccountId, ImportId } from "../model/Ids.ts"
 export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
   ImportLockRepo,
   {
-    /** Takes the shared lock until the transaction ends. Returns the import that keeps the account locked, if any. */
+    /**
+     * Takes the shared lock until the transaction ends. If an import keeps the account locked, it returns that import at once and takes
+     * no lock, because a transaction of an import may be long.
+     */
     readonly share: (accountId: AccountId) => Effect.Effect<Option.Option<ImportId>>
-    /** Takes the exclusive lock until the transaction ends. Returns the import that keeps the account locked, if any. */
+    /** As `share`, with the exclusive lock. */
     readonly take: (accountId: AccountId) => Effect.Effect<Option.Option<ImportId>>
+    /** Takes the shared lock until the transaction ends, also if an import keeps the account locked. Returns that import, if any. */
+    readonly shareDuringImport: (accountId: AccountId) => Effect.Effect<Option.Option<ImportId>>
+    /** As `shareDuringImport`, with the exclusive lock. */
+    readonly takeDuringImport: (accountId: AccountId) => Effect.Effect<Option.Option<ImportId>>
     /** Sets the import that keeps the account locked (null: none). The transaction must hold the exclusive lock. */
     readonly keep: (accountId: AccountId, id: ImportId | null) => Effect.Effect<void>
   }
@@ -27,23 +34,55 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
       const queueOf = (accountId: string) => sql`hashtextextended('import_lock ' || ${accountId}, 0)`
       const Row = Schema.Struct({ runId: Schema.NullOr(ImportId) })
       // A row is locked after its conditions are evaluated, so the advisory lock comes first. One table without a WITH: every draft
-      // write runs this statement, and Citus keeps the plan of such a statement.
+      // write runs such a statement, and Citus keeps its plan.
       const share = findOne(Row)(
         (accountId: AccountId) => sql`
           SELECT l.run_id AS "runId" FROM import_lock l
-          WHERE l.account_id = ${accountId} AND pg_advisory_xact_lock_shared(${queueOf(accountId)}) IS NOT NULL
+          WHERE l.account_id = ${accountId}
+            AND CASE WHEN l.run_id IS NULL THEN pg_advisory_xact_lock_shared(${queueOf(accountId)}) IS NOT NULL END
           FOR SHARE`
       )
       const take = findOne(Row)(
         (accountId: AccountId) => sql`
           SELECT l.run_id AS "runId" FROM import_lock l
+          WHERE l.account_id = ${accountId}
+            AND CASE WHEN l.run_id IS NULL THEN pg_advisory_xact_lock(${queueOf(accountId)}) IS NOT NULL END
+          FOR UPDATE`
+      )
+      const shareDuringImport = findOne(Row)(
+        (accountId: AccountId) => sql`
+          SELECT l.run_id AS "runId" FROM import_lock l
+          WHERE l.account_id = ${accountId} AND pg_advisory_xact_lock_shared(${queueOf(accountId)}) IS NOT NULL
+          FOR SHARE`
+      )
+      const takeDuringImport = findOne(Row)(
+        (accountId: AccountId) => sql`
+          SELECT l.run_id AS "runId" FROM import_lock l
           WHERE l.account_id = ${accountId} AND pg_advisory_xact_lock(${queueOf(accountId)}) IS NOT NULL
           FOR UPDATE`
       )
+      const find = findOne(Row)(
+        (accountId: AccountId) => sql`
+          SELECT l.run_id AS "runId" FROM import_lock l WHERE l.account_id = ${accountId}`
+      )
       const holder = Option.flatMapNullable(({ runId }: typeof Row.Type) => runId)
+      /** Locks the row unless an import keeps the account locked, and returns that import. */
+      const unlessKept =
+        (lock: typeof share) =>
+        (accountId: AccountId): Effect.Effect<Option.Option<ImportId>> =>
+          Effect.gen(function* () {
+            for (;;) {
+              if (Option.isSome(yield* lock(accountId))) return Option.none()
+              const found = yield* find(accountId)
+              // Without an import in the row, the import has ended between both statements.
+              if (Option.isNone(found) || found.value.runId !== null) return holder(found)
+            }
+          })
       return {
-        share: (accountId) => Effect.map(share(accountId), holder),
-        take: (accountId) => Effect.map(take(accountId), holder),
+        share: unlessKept(share),
+        take: unlessKept(take),
+        shareDuringImport: (accountId) => Effect.map(shareDuringImport(accountId), holder),
+        takeDuringImport: (accountId) => Effect.map(takeDuringImport(accountId), holder),
         keep: (accountId, id) =>
           sql`UPDATE import_lock SET run_id = ${id} WHERE account_id = ${accountId}`.pipe(discardRows)
       }

@@ -50,7 +50,7 @@ export const makeImportedPlans = (
     planAhead: (groups: ReadonlyArray<ReadonlyArray<CatalogChange>>, author: Author) =>
       Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
-        const none = yield* drafts.lock(accountId, [], [])
+        const none = yield* drafts.read(accountId, [], [])
         const kinds = new Map(none.kinds)
         const plans: Array<Plan> = []
         for (const changes of groups) {

@@ -115,7 +115,7 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
       runTransaction(
         Effect.gen(function* () {
           const { accountId, id } = lease
-          yield* importLock.take(accountId)
+          yield* importLock.takeDuringImport(accountId)
           // The lease may have expired, and another process may have taken over the import.
           if (!(yield* repo.holds(lease))) return []
           const items =
@@ -155,7 +155,7 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
           )
         yield* faults.at("askingStore")
         const { storeId } = yield* getRun(accountId, id)
-        const { now: begunAt } = yield* drafts.lock(accountId, [], [])
+        const { now: begunAt } = yield* drafts.read(accountId, [], [])
         const answer = yield* readAnswer(lease, storeId, begunAt, report, write).pipe(
           Effect.map((entities): StoreAnswer => ({ entities, begun_at: begunAt })),
           Effect.catchIf(
@@ -165,7 +165,7 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
         )
         yield* runTransaction(
           Effect.gen(function* () {
-            yield* importLock.take(accountId)
+            yield* importLock.takeDuringImport(accountId)
             if (!(yield* repo.holds(lease))) return yield* new LeaseLost()
             const { summary } = yield* getRun(accountId, id)
             yield* repo.move(accountId, id, { phase: "applying", leased: true, summary: { ...summary, answer } })

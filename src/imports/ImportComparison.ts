@@ -2,7 +2,6 @@ import { Chunk, Effect, Option, Sink, Stream } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { typesFor } from "../drafts/DraftWrite.ts"
-import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { definitionOf } from "../model/Definition.ts"
 import { ValidationFailed } from "../model/Errors.ts"
@@ -36,7 +35,6 @@ type ProductPart = Extract<ShopifyCsvPart, { readonly _tag: "Product" }>
 /** Compares batches of an export's products with the catalog, each in one transaction. */
 const makeBatchPlanning = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
-  const importLock = yield* ImportLockRepo
   const repo = yield* ImportsRepo
   const transaction = yield* Transaction
 
@@ -50,9 +48,6 @@ const makeBatchPlanning = Effect.gen(function* () {
   ) =>
     transaction.run(
       Effect.gen(function* () {
-        // An import that holds the exclusive lock locks entities in another order. Running at the same time could
-        // deadlock.
-        yield* importLock.share(accountId)
         const skusOf = ({ variants }: ImportedProduct) =>
           variants.flatMap(({ values }) => (values.sku && !sharedSkus.has(values.sku) ? [values.sku] : []))
         const { byHandle, bySku } = yield* repo.match(
@@ -69,11 +64,11 @@ const makeBatchPlanning = Effect.gen(function* () {
           targets.set(product, target)
         }
         if (problems.count > 0) return { plans: [], lines }
-        const { aggregates, storeIds } = yield* drafts.lock(accountId, [...targets.values()], [])
+        const { aggregates, storeIds } = yield* drafts.read(accountId, [...targets.values()], [])
         const products = new Map([...aggregates].map(([id, aggregate]) => [id, omitUnlinked(storeIds, aggregate)]))
         const variantsOf = variantsByProduct(products.values())
         const mediaIds = [...products.values()].flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))
-        const media = yield* drafts.lock(accountId, [...new Set(mediaIds)], [])
+        const media = yield* drafts.read(accountId, [...new Set(mediaIds)], [])
         const nextUuid = yield* UuidSource
         const planOne = (product: ImportedProduct) => {
           const target = targets.get(product)

@@ -107,7 +107,7 @@ export const layerImportJobOwner = Layer.effect(
         Effect.gen(function* () {
           if (kind !== "import") return
           // The lock waits for the end of the running batch.
-          yield* importLock.take(accountId)
+          yield* importLock.takeDuringImport(accountId)
           const run = yield* repo.find(accountId, ImportId.make(id))
           if (Option.isSome(run) && run.value.phase === "applying") yield* commands[command](accountId, run.value)
         })

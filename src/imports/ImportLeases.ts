@@ -71,7 +71,7 @@ export const makeImportLeases = Effect.gen(function* () {
     runTransaction(
       Effect.gen(function* () {
         const { accountId, id } = lease
-        const holder = yield* importLock.take(accountId)
+        const holder = yield* importLock.takeDuringImport(accountId)
         if (!(yield* repo.holds(lease))) return
         const run = yield* Effect.orDie(getRun(accountId, id))
         yield* Effect.all([repo.clearConflicts(accountId, id), mirror.forget(accountId, id)])

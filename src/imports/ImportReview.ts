@@ -31,7 +31,7 @@ const makeReviewBegin = ({ getRun, refuseLocked, runTransaction }: ImportLeases)
     /** Takes the lock for an import that is being compared. Returns whether the import locks the account already. */
     const takeLock = (accountId: AccountId, id: ImportId) =>
       Effect.gen(function* () {
-        const holder = yield* importLock.take(accountId)
+        const holder = yield* importLock.takeDuringImport(accountId)
         const isLocking = Option.contains(holder, id)
         if (Option.isSome(holder) && !isLocking) return yield* refuseLocked(accountId, holder.value)
         const { phase, source } = yield* Effect.orDie(getRun(accountId, id))
@@ -81,7 +81,7 @@ export const makeImportReview = (leases: ImportLeases) =>
     const decide = <A, E>(actor: Actor, id: ImportId, decisions: Effect.Effect<A, E>) =>
       runTransaction(
         Effect.zipRight(
-          Effect.zipRight(importLock.take(actor.accountId), requireReview(actor.accountId, id)),
+          Effect.zipRight(importLock.takeDuringImport(actor.accountId), requireReview(actor.accountId, id)),
           decisions
         )
       )
@@ -103,7 +103,7 @@ export const makeImportReview = (leases: ImportLeases) =>
       runTransaction(
         Effect.gen(function* () {
           const { accountId } = actor
-          yield* importLock.take(accountId)
+          yield* importLock.takeDuringImport(accountId)
           const run = yield* getRun(accountId, id)
           if (run.phase === "reviewing") {
             yield* complete(actor, run, acceptance)
@@ -127,7 +127,7 @@ export const makeImportReview = (leases: ImportLeases) =>
     const discard = (accountId: AccountId, id: ImportId, error?: string) =>
       runTransaction(
         Effect.gen(function* () {
-          yield* importLock.take(accountId)
+          yield* importLock.takeDuringImport(accountId)
           yield* requireReview(accountId, id)
           yield* mirror.forget(accountId, id)
           yield* repo.move(accountId, id, { phase: "discarded", leased: false, error })

@@ -71,7 +71,7 @@ export const makeFinishPublication = Effect.gen(function* () {
       const entityIds = isFailed ? outcome.entityIds : outcome.push.accepted.map((each) => each.entityId)
       const identifiedIds = isFailed ? [] : [...outcome.published.platformIds.keys()]
       // The import lock keeps imports from being applied meanwhile. It is shared, so an import under review does not block this.
-      yield* importLock.share(accountId)
+      yield* importLock.shareDuringImport(accountId)
       const locked = yield* drafts.lock(accountId, [...new Set([entityId, ...entityIds, ...identifiedIds])], [])
       if (!locked.storeIds.includes(storeId)) {
         // The store was unlinked. The publication waits until the store is linked again; the next attempt then reads it back.

@@ -89,19 +89,25 @@ export const makeWhyUnpublishable = Effect.map(PlatformRegistry, ({ whyMissing }
 })
 
 /**
- * Locks and reads the entity of a request and the `related` entities. None: the gallery has media that are missing in `related`.
- * The request must start over then, because locking these media now would break the order of locks.
+ * Reads the entity of a request and the `related` entities; `locks` says whether it locks them. None: the gallery has media that are
+ * missing in `related`. The request must start over then, because locking these media now would break the order of locks.
  */
-const makeLockTarget = Effect.gen(function* () {
+const makeReadTarget = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const repo = yield* PublicationsRepo
   const stores = yield* StoresRepo
   const whyUnpublishable = yield* makeWhyUnpublishable
 
-  return (accountId: AccountId, { entityId, storeId }: Target, related: ReadonlyArray<EntityId>) =>
+  return (
+    accountId: AccountId,
+    { entityId, storeId }: Target,
+    related: ReadonlyArray<EntityId>,
+    { locks }: { readonly locks: boolean }
+  ) =>
     Effect.gen(function* () {
       const store = Option.getOrUndefined(yield* stores.find(accountId, storeId))
-      const locked = yield* drafts.lock(accountId, [entityId, ...related], [])
+      const read = locks ? drafts.lock : drafts.read
+      const locked = yield* read(accountId, [entityId, ...related], [])
       if (store === undefined) return yield* new NotFound()
       const aggregate = locked.aggregates.get(entityId)
       const version = aggregate?.versions.find((each) => each.storeId === storeId)
@@ -233,7 +239,7 @@ type ToContent = (lockedTarget: LockedTarget) => Either.Either<PublicationConten
 /** Decides a request and acts on the decision, in one transaction. */
 const makeDecide = Effect.gen(function* () {
   const importLock = yield* ImportLockRepo
-  const lockTarget = yield* makeLockTarget
+  const readTarget = yield* makeReadTarget
   const repo = yield* PublicationsRepo
   const transaction = yield* Transaction
 
@@ -250,7 +256,7 @@ const makeDecide = Effect.gen(function* () {
       const actUnderLocks = (related: ReadonlyArray<EntityId>) =>
         Effect.gen(function* () {
           const importHolder = yield* importLock.share(accountId)
-          const found = yield* lockTarget(accountId, target, related)
+          const found = yield* readTarget(accountId, target, related, { locks: Option.isNone(importHolder) })
           if (Option.isNone(found)) return Option.none<A>()
           const lockedTarget = found.value
           const { aggregate, locked, members, version } = lockedTarget

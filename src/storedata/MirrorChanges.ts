@@ -11,7 +11,7 @@ export const makeDescribeTaken = Effect.map(
   (drafts) =>
     (accountId: AccountId, storeId: StoreId, { isDefined, translated }: TakenOver) =>
       Effect.map(
-        drafts.lock(accountId, [], translated),
+        drafts.read(accountId, [], translated),
         ({ kinds }): ReadonlyArray<ChangeGroup> => [
           ...changesOfAll("definitions.updated", "store", isDefined ? [storeId] : [], storeId),
           ...TranslatedKind.literals.flatMap((kind) =>

@@ -534,11 +534,11 @@ const draft = (round: number) =>
     ])
     const half = ownersAtOnce / 2
     const owners = [...Arr.makeBy(half, (n) => product(1 + n * 17)), ...Arr.makeBy(half, (n) => variant(1 + n * 19))]
-    yield* (yield* DraftsRepo).lock(
-      accountId,
-      owners,
-      Arr.makeBy(half, (n) => media(1 + n * 11))
-    )
+    const references = Arr.makeBy(half, (n) => media(1 + n * 11))
+    const drafts = yield* DraftsRepo
+    yield* drafts.lock(accountId, owners, references)
+    yield* drafts.read(accountId, owners, references)
+    yield* drafts.read(accountId, owners.slice(0, 1), [])
   }).pipe(actingAs(owner))
 
 const dropping = (round: number) =>
@@ -767,7 +767,7 @@ const refreshing = (round: number) =>
     // In the store with many records: the records that a refresh without any records would report as missing.
     const pulled = yield* PulledRecordsRepo
     const read = { accountId: owner.accountId, id: again.id, storeId: firstStore, begunAt: again.createdAt }
-    assert.lengthOf(yield* pulled.missing(read, nilUuid, 500), 500)
+    assert.lengthOf((yield* pulled.missing(read, nilUuid, 500)).missing, 500)
     const repo = yield* ImportsRepo
     yield* repo.clearSome(owner.accountId, again.id)
     yield* repo.clearConflicts(owner.accountId, again.id)

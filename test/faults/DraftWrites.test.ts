@@ -216,7 +216,9 @@ const raceImports = (name: string, changes: typeof right) =>
       ).pipe(Effect.orDie)
       const turn = (run: ImportId | null) =>
         transaction.run(
-          importLock.take(accountId).pipe(Effect.zipRight(importLock.keep(accountId, run)), Effect.zipRight(version))
+          importLock
+            .takeDuringImport(accountId)
+            .pipe(Effect.zipRight(importLock.keep(accountId, run)), Effect.zipRight(version))
         )
       const dwellFor = (seconds: number) => Effect.orDie(sql`SELECT pg_sleep(${seconds})`)
       const toggling = Effect.forEach(Array.from({ length: toggles }), () =>

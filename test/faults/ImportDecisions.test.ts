@@ -29,7 +29,7 @@ const withoutLock = (repo: (right: ImportsRepo["Type"]) => Partial<ImportsRepo["
     Layer.provide(
       Layer.effect(
         ImportLockRepo,
-        Effect.map(ImportLockRepo, (lock) => ({ ...lock, take: lock.share }))
+        Effect.map(ImportLockRepo, (lock) => ({ ...lock, takeDuringImport: lock.shareDuringImport }))
       )
     ),
     Layer.provide(

@@ -1,5 +1,6 @@
 import { Deferred, Effect, Fiber, Layer, Logger } from "effect"
 import type { Database } from "../../src/database/Database.ts"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { FaultInjector, type FaultStep } from "../../src/runtime/FaultInjector.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
@@ -22,11 +23,15 @@ export const makeHolding = () => {
         return Effect.zipRight(Deferred.succeed(reached, undefined), Deferred.await(goOn))
       })
   })
-  /** The imports and all services on a database, without a log. */
-  const layerOn = (database: Layer.Layer<Database, unknown>) =>
+  /** The imports and all services on a database, without a log. `lock`: replaces the lock of imports. */
+  const layerOn = (
+    database: Layer.Layer<Database, unknown>,
+    lock: Layer.Layer<ImportLockRepo, never, ImportLockRepo> = Layer.service(ImportLockRepo)
+  ) =>
     Imports.layer.pipe(
       Layer.provide(layerHolding),
       Layer.provideMerge(Services),
+      Layer.provideMerge(lock),
       Layer.provideMerge(RepositoriesOnDatabase),
       Layer.provideMerge(database),
       Layer.provideMerge(Logger.remove(Logger.defaultLogger)),

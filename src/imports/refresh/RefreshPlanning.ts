@@ -2,7 +2,6 @@ import { Effect } from "effect"
 import type { Aggregate } from "../../catalog/Aggregate.ts"
 import { Transaction } from "../../database/Transaction.ts"
 import { DraftsRepo } from "../../drafts/DraftsRepo.ts"
-import { ImportLockRepo } from "../../drafts/ImportLockRepo.ts"
 import { type AccountId, EntityId, type ImportId, type StoreId } from "../../model/Ids.ts"
 import { UuidSource } from "../../runtime/Identifiers.ts"
 import { omitUnlinked, variantsByProduct } from "../CatalogView.ts"
@@ -102,21 +101,17 @@ class BatchPlanner {
 /** Compares batches of a store's records with the catalog, each in one transaction. */
 export const makeRefreshPlanning = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
-  const importLock = yield* ImportLockRepo
   const pulled = yield* PulledRecordsRepo
   const transaction = yield* Transaction
 
   return (accountId: AccountId, source: ImportSource, id: ImportId, groups: ReadonlyArray<RecordGroup>) =>
     transaction.run(
       Effect.gen(function* () {
-        // An import that holds the exclusive lock locks entities in another order. Running at the same time could
-        // deadlock.
-        yield* importLock.share(accountId)
         const roots = groups.map(([root]) => root)
         const platformIds = roots.flatMap((root) => root.related)
         const entityIds = new Map(yield* pulled.resolve(accountId, id, platformIds))
         const targets = roots.flatMap(({ entityId }) => entityId ?? [])
-        const { aggregates, storeIds } = yield* drafts.lock(accountId, targets, [])
+        const { aggregates, storeIds } = yield* drafts.read(accountId, targets, [])
         const nextUuid = yield* UuidSource
         const mint = () => EntityId.make(nextUuid())
         const planner = new BatchPlanner(source, mint, entityIds, aggregates, storeIds)

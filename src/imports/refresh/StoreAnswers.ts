@@ -4,7 +4,6 @@ import { untilNone } from "../../database/Forgetting.ts"
 import { Transaction } from "../../database/Transaction.ts"
 import type { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { DraftsRepo } from "../../drafts/DraftsRepo.ts"
-import { ImportLockRepo } from "../../drafts/ImportLockRepo.ts"
 import type { AccountId, EntityId, ImportId, StoreId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import { makePause } from "../../runtime/Pause.ts"
@@ -27,7 +26,6 @@ import { makeStoreReading, type Write } from "./StoreReading.ts"
 export const makeStoreAnswers = Effect.gen(function* () {
   const access = yield* StoreAccess
   const drafts = yield* DraftsRepo
-  const importLock = yield* ImportLockRepo
   const pulled = yield* PulledRecordsRepo
   const repo = yield* ImportsRepo
   const transaction = yield* Transaction
@@ -44,12 +42,11 @@ export const makeStoreAnswers = Effect.gen(function* () {
   ) =>
     transaction.run(
       Effect.gen(function* () {
-        yield* importLock.share(accountId)
         const roots = batch.map(([root]) => root)
         const platformIds = roots.flatMap((root) => root.related)
         const entityIds = yield* pulled.resolve(accountId, id, platformIds)
         const targets = roots.flatMap(({ entityId }) => entityId ?? [])
-        const { aggregates } = yield* drafts.lock(accountId, targets, [])
+        const { aggregates } = yield* drafts.read(accountId, targets, [])
         const variantsOf = variantsByProduct(aggregates.values())
         const answer = (entity: Aggregate | undefined, record: PulledRecord, relations: Relations) => {
           const changed = entity === undefined ? undefined : changedKeys.get(entity.id)

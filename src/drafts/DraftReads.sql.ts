@@ -1,6 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { Array as Arr, type Context, Effect, Schema } from "effect"
+import { Array as Arr, Effect, Schema } from "effect"
 import { AcceptedValues, type Aggregate } from "../catalog/Aggregate.ts"
 import { planCustom } from "../database/PlannerHints.ts"
 import { findAll, findSingle, withoutChecks } from "../database/Rows.ts"
@@ -9,7 +9,7 @@ import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { PublishError, PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import type { DraftsRepo } from "./DraftsRepo.ts"
+import type { ReadForChange } from "./DraftsRepo.ts"
 
 const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
 
@@ -30,8 +30,8 @@ const selectEach = (sql: SqlClient, ids: ReadonlyArray<EntityId>, select: (id: F
 /** Statements of a list are planned at each call. */
 const plannedFor = (sql: SqlClient, ids: ReadonlyArray<EntityId>) => sql.literal(ids.length === 1 ? "" : planCustom)
 
-/** Statements that lock entities and read their rows. */
-const makeEntityLocks = (sql: SqlClient) => {
+/** Statements that read the rows of entities. `rowLock`: the end of each, which locks the rows or not. */
+const makeEntityReads = (sql: SqlClient, rowLock: Fragment) => {
   const EntityColumns = withoutChecks(
     Schema.Struct({
       id: EntityId,
@@ -51,16 +51,16 @@ const makeEntityLocks = (sql: SqlClient) => {
     e.draft_revision AS "draftRevision"`
   const planned = sql.literal(planCustom)
 
-  const lockOne = findAll(EntityColumns)(
+  const readOne = findAll(EntityColumns)(
     (accountId: AccountId, id: EntityId) => sql`
       SELECT ${entityColumns} FROM entity e
       WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind <> 'variant'
-      FOR NO KEY UPDATE`
+      ${rowLock}`
   )
 
   // FOR NO KEY UPDATE does not block the key share locks of rows that refer to an entity (galleries, members). Those locks are
   // taken in any order. Rows are locked in the order of the subquery.
-  const lockList = findAll(EntityColumns)(
+  const readList = findAll(EntityColumns)(
     ({ accountId, ids }: typeof Ids.Type) => sql`
       WITH requested AS MATERIALIZED (
         SELECT n.id, n.kind, n.parent_id
@@ -77,27 +77,27 @@ const makeEntityLocks = (sql: SqlClient) => {
         ORDER BY is_variant, id
       ) k
       CROSS JOIN LATERAL (
-        SELECT ${entityColumns} FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id FOR NO KEY UPDATE
+        SELECT ${entityColumns} FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id ${rowLock}
       ) l ${planned}`
   )
 
-  const lockOwners = (accountId: AccountId, ids: ReadonlyArray<EntityId>) => {
+  const readOwners = (accountId: AccountId, ids: ReadonlyArray<EntityId>) => {
     const [first] = ids
     return ids.length === 1 && first !== undefined
-      ? Effect.flatMap(lockOne(accountId, first), (rows) =>
+      ? Effect.flatMap(readOne(accountId, first), (rows) =>
           // It does not exist, or it is a variant, whose product must be locked first.
-          rows.length === 0 ? lockList({ accountId, ids }) : Effect.succeed(rows)
+          rows.length === 0 ? readList({ accountId, ids }) : Effect.succeed(rows)
         )
-      : lockList({ accountId, ids })
+      : readList({ accountId, ids })
   }
 
-  const lockVariants = findAll(EntityColumns)(({ accountId, ids }: typeof Ids.Type) =>
+  const readVariants = findAll(EntityColumns)(({ accountId, ids }: typeof Ids.Type) =>
     ids.length === 1
       ? sql`
       SELECT ${entityColumns} FROM entity e
       WHERE e.account_id = ${accountId} AND e.parent_id = ${ids[0]}
       ORDER BY e.id
-      FOR NO KEY UPDATE`
+      ${rowLock}`
       : sql`
       SELECT l.*
       FROM (
@@ -109,11 +109,11 @@ const makeEntityLocks = (sql: SqlClient) => {
         ORDER BY v.id
       ) k
       CROSS JOIN LATERAL (
-        SELECT ${entityColumns} FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id FOR NO KEY UPDATE
+        SELECT ${entityColumns} FROM entity e WHERE e.account_id = ${accountId} AND e.id = k.id ${rowLock}
       ) l ${planned}`
   )
 
-  return { lockOwners, lockVariants }
+  return { readOwners, readVariants }
 }
 
 const Version = Schema.Struct({
@@ -202,8 +202,8 @@ const makePartReads = (sql: SqlClient, isDistributed: boolean) => {
     isDistributed && request.ids.length === 1 ? readApart(request) : readTogether(request)
 }
 
-/** Statements that read the rows that belong to locked entities. */
-const makeLockedReads = (sql: SqlClient, isDistributed: boolean) => {
+/** Statements that read the rows that belong to entities. */
+const makeRelatedReads = (sql: SqlClient, isDistributed: boolean) => {
   const readMembers = findAll(Schema.Struct({ collectionId: EntityId, productId: EntityId }))(
     ({ accountId, ids }: typeof Ids.Type) => sql`
       SELECT m.collection_id AS "collectionId", m.product_id AS "productId"
@@ -224,17 +224,16 @@ const makeLockedReads = (sql: SqlClient, isDistributed: boolean) => {
   return { readKinds, readMembers, readParts: makePartReads(sql, isDistributed) }
 }
 
-/** Locks entities and reads them with all data that a plan needs. */
-export const makeDraftLock = (sql: SqlClient, isDistributed: boolean): Context.Tag.Service<DraftsRepo>["lock"] => {
-  const { lockOwners, lockVariants } = makeEntityLocks(sql)
-  const { readKinds, readMembers, readParts } = makeLockedReads(sql, isDistributed)
+const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Fragment): ReadForChange => {
+  const { readOwners, readVariants } = makeEntityReads(sql, rowLock)
+  const { readKinds, readMembers, readParts } = makeRelatedReads(sql, isDistributed)
 
   return (accountId, owners, references) =>
     Effect.gen(function* () {
-      const ownerRows = yield* lockOwners(accountId, owners)
+      const ownerRows = yield* readOwners(accountId, owners)
       const products = ownerRows.filter(({ kind }) => kind === "product").map(({ id }) => id)
       // A separate statement also sees variants that were added while this transaction waited for the lock of the product.
-      const variants = products.length === 0 ? [] : yield* lockVariants({ accountId, ids: products })
+      const variants = products.length === 0 ? [] : yield* readVariants({ accountId, ids: products })
       const entities = new Map([...ownerRows, ...variants].map((entity) => [entity.id, entity]))
       const ids = [...entities.keys()]
       const { now, storeIds, ...parts } = yield* readParts({ accountId, ids })
@@ -275,3 +274,10 @@ export const makeDraftLock = (sql: SqlClient, isDistributed: boolean): Context.T
       }
     }).pipe(orDie)
 }
+
+/** Reads entities with all data that a plan needs, with locks and without. */
+export const makeDraftReads = (sql: SqlClient, isDistributed: boolean): Record<"lock" | "read", ReadForChange> => ({
+  lock: makeReadForChange(sql, isDistributed, sql.literal("FOR NO KEY UPDATE")),
+  // As a lock does, OFFSET 0 keeps the look-up of each id a statement of its own.
+  read: makeReadForChange(sql, isDistributed, sql.literal("OFFSET 0"))
+})
