@@ -48,6 +48,7 @@ const make = Effect.gen(function* () {
       ) r ${grown}`
   )
 
+  // OFFSET 0 keeps the look-ups of each entity: the planner would otherwise join whole tables if their statistics are old.
   const missing = findSingle(Walked)(
     ({ accountId, begunAt, id, storeId }: StoreReading, after: string, looked: number) => sql`
       WITH walked AS MATERIALIZED (
@@ -61,7 +62,7 @@ const make = Effect.gen(function* () {
                SELECT w.entity_id FROM walked w
                WHERE NOT EXISTS (
                    SELECT FROM import_record r
-                   WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.entity_id = w.entity_id
+                   WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.entity_id = w.entity_id OFFSET 0
                  )
                  AND (
                    w.is_accepted AND coalesce(w.published_at, '-infinity') < ${begunAt}::timestamptz
@@ -73,8 +74,9 @@ const make = Effect.gen(function* () {
                        AND coalesce(p.published_at, '-infinity') < ${begunAt}::timestamptz
                        AND NOT EXISTS (
                          SELECT FROM import_record r
-                         WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.entity_id = e.parent_id
+                         WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND r.entity_id = e.parent_id OFFSET 0
                        )
+                     OFFSET 0
                    )
                  )
                ORDER BY w.entity_id
