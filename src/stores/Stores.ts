@@ -153,7 +153,7 @@ const makeChanges = Effect.gen(function* () {
 
   /**
    * Runs one short transaction under the exclusive import lock, which every writer of the account shares. So no writer
-   * can read the store as linked and write after it was unlinked.
+   * can read the store as linked and write after it was unlinked, and two links of one domain wait for each other.
    */
   const change = <E>(
     accountId: AccountId,
@@ -162,7 +162,7 @@ const makeChanges = Effect.gen(function* () {
     transaction
       .run(
         Effect.gen(function* () {
-          const holder = yield* importLock.take(accountId)
+          const holder = yield* importLock.takeDuringImport(accountId)
           const begun = yield* decide(Option.isSome(holder))
           yield* drafts.raise(accountId, undefined, {
             ...emptyNote,
@@ -190,6 +190,7 @@ type Changes = Effect.Effect.Success<typeof makeChanges>
 
 const makeBeginLink = ({ beginJob, change }: Changes) =>
   Effect.gen(function* () {
+    const importLock = yield* ImportLockRepo
     const platforms = yield* PlatformClient
     const registry = yield* PlatformRegistry
     const repo = yield* StoresRepo
@@ -240,6 +241,8 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
       const domain = canonical(given.domain)
       if (!isDomain(domain)) return yield* ValidationFailed.at("domain", "must be a host name such as shop.example.com")
       const before = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
+      // Before the transaction, which would wait for a transaction of the import.
+      if (before?.isLinked === false && Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
       const adapter = yield* platformOf(registry, given, domain, before?.store)
       const id = before?.store.id ?? (yield* mintId(StoreId))
       if (adapter?.isVerified) return yield* linkVerified(accountId, adapter, { ...given, domain }, id)

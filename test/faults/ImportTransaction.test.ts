@@ -51,7 +51,7 @@ const aWait = Effect.gen(function* () {
 
 /** The outcomes of the first `count` writes while a transaction of an import has changed the product and does not end. */
 const outcomesOf = Effect.fnUntraced(function* (count: number) {
-  const { actor, stores } = yield* anAccount({ domains: ["us.example", "de.example", "fr.example"] })
+  const { actor, stores } = yield* anAccount({ domains: ["us.example", "de.example", "fr.example", "es.example"] })
   const imports = yield* Imports
   const sql = yield* SqlClient.SqlClient
   const [store, live, other] = stores
@@ -69,6 +69,7 @@ const outcomesOf = Effect.fnUntraced(function* (count: number) {
     const [row] = yield* sql`SELECT id FROM entity WHERE account_id = ${actor.accountId} AND kind = 'product'`
     const id = EntityId.make(String(row?.id))
     yield* drafts.addStoreVersion(id, live.id)
+    yield* linking.unlink("es.example")
     yield* sql`UPDATE store SET platform = 'demo' WHERE account_id = ${actor.accountId} AND id = ${live.id}`
     const title = { key: "title", value: "Cap" }
     const { draft_revision } = yield* drafts.get(id, null)
@@ -88,6 +89,7 @@ const outcomesOf = Effect.fnUntraced(function* (count: number) {
       "a bulk change of named products": bulk.begin({ kind: "product", ids: [id] }, setTitle),
       "a definition": definitions.create({ owner_type: "product", key: "custom.care", type: "single_line_text_field" }),
       "an unlinked store": linking.beginUnlink(store.domain),
+      "a store that is linked again": linking.beginLink({ domain: "es.example", currency: "EUR" }),
       "the deletion of the account": deletion.begin("Test"),
       "another import": review("Top hat")
     }
@@ -109,21 +111,51 @@ const outcomesOf = Effect.fnUntraced(function* (count: number) {
   }).pipe(actingAs(actor))
 })
 
-describe.skipIf(!serverAnswers)("writes while a long transaction of an import runs", () => {
+describe.skipIf(!serverAnswers)("writes while an import locks the account", () => {
   layer(layerOn(layerDatabase(4)), { excludeTestServices: true })((it) => {
-    it.effect("are refused at once", () =>
+    it.effect("are refused at once, also during a long transaction of the import", () =>
       Effect.gen(function* () {
-        const { "a draft of an unknown entity": unknown, "another import": another, ...others } = yield* outcomesOf(12)
+        const { "a draft of an unknown entity": unknown, "another import": another, ...others } = yield* outcomesOf(13)
         assert.strictEqual(unknown, "NotFound")
         assert.strictEqual(another, "ValidationFailed")
-        assert.strictEqual(Object.keys(others).length, 10)
+        assert.strictEqual(Object.keys(others).length, 11)
         for (const [name, outcome] of Object.entries(others)) assert.strictEqual(outcome, "PimLocked", name)
       })
     )
   })
 
+  layer(layerOn(layerDatabase(8)), { excludeTestServices: true })((it) => {
+    it.effect("link a new store once, also if several link it during a review", () =>
+      Effect.gen(function* () {
+        const { actor, stores } = yield* anAccount({ domains: ["us.example"] })
+        const { link, list } = yield* Stores
+        yield* Effect.gen(function* () {
+          const imports = yield* Imports
+          yield* imports.csv(export_("Hat"), stores[0].domain, quiet)
+          for (let round = 1; round <= 20; round++) {
+            const domain = `shop-${round}.example`
+            const links = yield* Effect.forEach(
+              Array.from({ length: 4 }),
+              () =>
+                Effect.match(link({ domain, currency: "EUR" }), {
+                  onFailure: ({ _tag, message }) => `${_tag} ${message}`,
+                  onSuccess: () => "linked"
+                }),
+              { concurrency: "unbounded" }
+            )
+            assert.deepStrictEqual(links.sort(), [
+              ...Array.from({ length: 3 }, () => `ValidationFailed domain: ${domain} is already linked`),
+              "linked"
+            ])
+          }
+          assert.strictEqual((yield* list).length, 21)
+        }).pipe(actingAs(actor))
+      })
+    )
+  })
+
   layer(layerOn(layerDatabase(8), waitingLock), { excludeTestServices: true })((it) => {
-    it.effect.skipIf(isServerCluster)("wait for it if they take the lock first", () =>
+    it.effect.skipIf(isServerCluster)("wait for a transaction of the import if they take the lock first", () =>
       Effect.gen(function* () {
         // A write that waits keeps its connection, so there is one.
         assert.deepStrictEqual(yield* outcomesOf(1), { "a draft": "waits" })
