@@ -32,6 +32,10 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const queueOf = (accountId: string) => sql`hashtextextended('import_lock ' || ${accountId}, 0)`
+      // The same number if no import keeps the account locked. As it depends on the row, the planner compares the account first;
+      // with a constant it took the lock for the rows of other accounts too, and waited.
+      const freeQueueOf = (accountId: string) =>
+        sql`hashtextextended('import_lock ' || ${accountId} || coalesce(l.run_id::text, ''), 0)`
       const Row = Schema.Struct({ runId: Schema.NullOr(ImportId) })
       // A row is locked after its conditions are evaluated, so the advisory lock comes first. One table without a WITH: every draft
       // write runs such a statement, and Citus keeps its plan.
@@ -39,14 +43,14 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
         (accountId: AccountId) => sql`
           SELECT l.run_id AS "runId" FROM import_lock l
           WHERE l.account_id = ${accountId}
-            AND CASE WHEN l.run_id IS NULL THEN pg_advisory_xact_lock_shared(${queueOf(accountId)}) IS NOT NULL END
+            AND CASE WHEN l.run_id IS NULL THEN pg_advisory_xact_lock_shared(${freeQueueOf(accountId)}) IS NOT NULL END
           FOR SHARE`
       )
       const take = findOne(Row)(
         (accountId: AccountId) => sql`
           SELECT l.run_id AS "runId" FROM import_lock l
           WHERE l.account_id = ${accountId}
-            AND CASE WHEN l.run_id IS NULL THEN pg_advisory_xact_lock(${queueOf(accountId)}) IS NOT NULL END
+            AND CASE WHEN l.run_id IS NULL THEN pg_advisory_xact_lock(${freeQueueOf(accountId)}) IS NOT NULL END
           FOR UPDATE`
       )
       const shareDuringImport = findOne(Row)(
