@@ -13,8 +13,8 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
   ImportLockRepo,
   {
     /**
-     * Takes the shared lock until the transaction ends. If an import keeps the account locked, it returns that import at once and takes
-     * no lock, because a transaction of an import may be long.
+     * Takes the shared lock until the transaction ends. If an import keeps the account locked, it returns that import and does not
+     * wait for its transaction, which may be long.
      */
     readonly share: (accountId: AccountId) => Effect.Effect<Option.Option<ImportId>>
     /** As `share`, with the exclusive lock. */
@@ -37,43 +37,34 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
       const freeQueueOf = (accountId: string) =>
         sql`hashtextextended('import_lock ' || ${accountId} || coalesce(l.run_id::text, ''), 0)`
       const Row = Schema.Struct({ runId: Schema.NullOr(ImportId) })
+      const shared = { advisory: sql.literal("pg_advisory_xact_lock_shared"), row: sql.literal("FOR SHARE") }
+      const exclusive = { advisory: sql.literal("pg_advisory_xact_lock"), row: sql.literal("FOR UPDATE") }
       // A row is locked after its conditions are evaluated, so the advisory lock comes first. One table without a WITH: every draft
       // write runs such a statement, and Citus keeps its plan.
-      const share = findOne(Row)(
-        (accountId: AccountId) => sql`
-          SELECT l.run_id AS "runId" FROM import_lock l
-          WHERE l.account_id = ${accountId}
-            AND CASE WHEN l.run_id IS NULL THEN pg_advisory_xact_lock_shared(${freeQueueOf(accountId)}) IS NOT NULL END
-          FOR SHARE`
-      )
-      const take = findOne(Row)(
-        (accountId: AccountId) => sql`
-          SELECT l.run_id AS "runId" FROM import_lock l
-          WHERE l.account_id = ${accountId}
-            AND CASE WHEN l.run_id IS NULL THEN pg_advisory_xact_lock(${freeQueueOf(accountId)}) IS NOT NULL END
-          FOR UPDATE`
-      )
-      const shareDuringImport = findOne(Row)(
-        (accountId: AccountId) => sql`
-          SELECT l.run_id AS "runId" FROM import_lock l
-          WHERE l.account_id = ${accountId} AND pg_advisory_xact_lock_shared(${queueOf(accountId)}) IS NOT NULL
-          FOR SHARE`
-      )
-      const takeDuringImport = findOne(Row)(
-        (accountId: AccountId) => sql`
-          SELECT l.run_id AS "runId" FROM import_lock l
-          WHERE l.account_id = ${accountId} AND pg_advisory_xact_lock(${queueOf(accountId)}) IS NOT NULL
-          FOR UPDATE`
-      )
+      const lockUnlessKept = ({ advisory, row }: typeof shared) =>
+        findOne(Row)(
+          (accountId: AccountId) => sql`
+            SELECT l.run_id AS "runId" FROM import_lock l
+            WHERE l.account_id = ${accountId}
+              AND CASE WHEN l.run_id IS NULL THEN ${advisory}(${freeQueueOf(accountId)}) IS NOT NULL END
+            ${row}`
+        )
+      const lockDuringImport = ({ advisory, row }: typeof shared) =>
+        findOne(Row)(
+          (accountId: AccountId) => sql`
+            SELECT l.run_id AS "runId" FROM import_lock l
+            WHERE l.account_id = ${accountId} AND ${advisory}(${queueOf(accountId)}) IS NOT NULL
+            ${row}`
+        )
       const find = findOne(Row)(
         (accountId: AccountId) => sql`
           SELECT l.run_id AS "runId" FROM import_lock l WHERE l.account_id = ${accountId}`
       )
       const holder = Option.flatMapNullable(({ runId }: typeof Row.Type) => runId)
       /** Locks the row unless an import keeps the account locked, and returns that import. */
-      const unlessKept =
-        (lock: typeof share) =>
-        (accountId: AccountId): Effect.Effect<Option.Option<ImportId>> =>
+      const unlessKept = (mode: typeof shared) => {
+        const lock = lockUnlessKept(mode)
+        return (accountId: AccountId): Effect.Effect<Option.Option<ImportId>> =>
           Effect.gen(function* () {
             for (;;) {
               if (Option.isSome(yield* lock(accountId))) return Option.none()
@@ -82,11 +73,16 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
               if (Option.isNone(found) || found.value.runId !== null) return holder(found)
             }
           })
+      }
+      const duringImport = (mode: typeof shared) => {
+        const lock = lockDuringImport(mode)
+        return (accountId: AccountId) => Effect.map(lock(accountId), holder)
+      }
       return {
-        share: unlessKept(share),
-        take: unlessKept(take),
-        shareDuringImport: (accountId) => Effect.map(shareDuringImport(accountId), holder),
-        takeDuringImport: (accountId) => Effect.map(takeDuringImport(accountId), holder),
+        share: unlessKept(shared),
+        take: unlessKept(exclusive),
+        shareDuringImport: duringImport(shared),
+        takeDuringImport: duringImport(exclusive),
         keep: (accountId, id) =>
           sql`UPDATE import_lock SET run_id = ${id} WHERE account_id = ${accountId}`.pipe(discardRows)
       }
