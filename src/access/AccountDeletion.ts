@@ -27,7 +27,7 @@ const make = Effect.gen(function* () {
      * After a deletion that failed, it begins another job.
      *
      * `name`: the name of the account, as a confirmation. NotFound: no such account. ValidationFailed: `name` is wrong,
-     * or a job deletes the account already. PimLocked: an import is under review or being applied.
+     * or a job deletes the account already. PimLocked: an import locks the account.
      */
     begin: Effect.fn("AccountDeletion.begin")(function* (name: string) {
       const { accountId } = yield* CurrentActor

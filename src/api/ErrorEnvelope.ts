@@ -111,7 +111,7 @@ export const PimLockedWire = decoded(
   Schema.typeSchema(PimLocked),
   () => new PimLocked(),
   "PimLocked",
-  "An import or refresh is under review or being applied: retry after it has ended."
+  "An import or refresh has locked the catalog: retry after it has ended."
 )
 
 export const ValidationFailedWire = decoded(

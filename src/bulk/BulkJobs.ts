@@ -198,7 +198,7 @@ const make = Effect.gen(function* () {
      * Begins a job with these entities, or with all that the filters find. Drafts that are changed after the begin are not overwritten.
      * `id`: the id of the job; if the account has it already, that job is returned, so a form that is sent twice begins one job. Errors
      * as for `check`. NotFound: also an unknown entity, or one of another kind. ValidationFailed: also no entities, or too many that are
-     * named. PimLocked: an import of the account is under review or being applied.
+     * named. PimLocked: an import locks the account.
      */
     begin: Effect.fn("BulkJobs.begin")(function* (given: BulkSelection, change: BulkChange, jobId?: JobId) {
       const { kind } = given

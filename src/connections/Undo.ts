@@ -95,8 +95,8 @@ const make = Effect.gen(function* () {
       return { fields, next }
     }),
     /**
-     * Undoes the writes to the next entities, at most 1,000, in transactions of at most 50. PimLocked: an import of the account
-     * is under review or being applied; earlier transactions of the part stay.
+     * Undoes the writes to the next entities, at most 1,000, in transactions of at most 50. PimLocked: an import locks
+     * the account; earlier transactions of the part stay.
      */
     run: Effect.fn("Undo.run")(function* (id: ConnectionId, window: UndoWindow, after: EntityId) {
       const total: Types.Mutable<UndonePart> = { entities: 0, fields: 0, left: [], next: after }

@@ -26,7 +26,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
      * nothing. A list may write about 1,000 entities at most, because they are held in memory and locked together.
      *
      * NotFound: an entity, store or store version does not exist. ValidationFailed: a change is not possible. PimLocked: an
-     * import of the account is under review or being applied.
+     * import locks the account.
      */
     readonly apply: (changes: ReadonlyArray<CatalogChange>) => Effect.Effect<void, Refusal | PimLocked, CurrentActor>
     /** As `apply`. History names the drop, which the actor has scheduled. */

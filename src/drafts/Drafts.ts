@@ -241,8 +241,8 @@ const make = Effect.gen(function* () {
  *
  * A write succeeds or fails as a whole. Errors are checked in this order: ValidationFailed for text that cannot be stored;
  * NotFound for an entity, store or store version that does not exist or belongs to another account; ValidationFailed for an
- * unknown or read-only key, or a value that does not fit its rule (`KeyRules`); PimLocked while an import is under review or
- * applied; RevisionConflict, with the current revision. A write without effect raises no counter.
+ * unknown or read-only key, or a value that does not fit its rule (`KeyRules`); PimLocked while an import locks the
+ * account; RevisionConflict, with the current revision. A write without effect raises no counter.
  */
 export class Drafts extends Context.Tag("catalog/Drafts")<Drafts, Effect.Effect.Success<typeof make>>() {
   static readonly layer = Layer.effect(Drafts, make)

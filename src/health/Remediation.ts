@@ -130,8 +130,7 @@ const make = Effect.gen(function* () {
 
 /**
  * Repairs many drafts at once. A batch is one transaction: it locks its entities in the order of all writers, checks each
- * operation again under the locks, and writes all changes or none. It publishes nothing. PimLocked: an import of the account
- * is under review or being applied.
+ * operation again under the locks, and writes all changes or none. It publishes nothing. PimLocked: an import locks the account.
  */
 export class Remediation extends Context.Tag("catalog/Remediation")<Remediation, Effect.Effect.Success<typeof make>>() {
   static readonly layer = Layer.effect(Remediation, make)

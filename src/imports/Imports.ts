@@ -59,7 +59,7 @@ const makeReads = (repo: ImportsRepo["Type"], { getRun }: ImportLeases) => {
   return {
     /** Newest first. */
     list: withAccountId(repo.list),
-    /** The import that locks the account: it is under review or being applied. */
+    /** The import that locks the account. */
     holder: withAccountId(repo.findHolder),
     /** NotFound: the account has no such import. */
     get: Effect.fn("Imports.get")(function* (id: ImportId) {
@@ -152,7 +152,7 @@ const makeBegin = (repo: ImportsRepo["Type"], imports: ImportStart, sources: Imp
      * Starts `csv` with an uploaded file (at most a few megabytes), and returns at once. The work continues in this process,
      * as with `startRefresh`.
      *
-     * PimLocked: another import is under review or being applied. ValidationFailed: an unknown store, or another file of the
+     * PimLocked: another import locks the account. ValidationFailed: an unknown store, or another file of the
      * store is being read.
      */
     startCsv: Effect.fn("Imports.startCsv")(function* ({ content, name }: SentFile, storeDomain: string) {
@@ -185,7 +185,7 @@ const makeBegin = (repo: ImportsRepo["Type"], imports: ImportStart, sources: Imp
      * Starts `refresh` and returns at once. The work continues in this process; a failure is recorded with the import. If a
      * refresh of the store is already being read, returns that import.
      *
-     * PimLocked: another import is under review or being applied. ValidationFailed: an unknown store or one without a platform.
+     * PimLocked: another import locks the account. ValidationFailed: an unknown store or one without a platform.
      */
     startRefresh: Effect.fn("Imports.startRefresh")(function* (storeDomain: string) {
       const { accountId } = yield* CurrentActor

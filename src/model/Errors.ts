@@ -71,10 +71,10 @@ export class RevisionConflict extends Schema.TaggedError<RevisionConflict>()("Re
   }
 }
 
-/** An import or refresh of the account is under review or being applied, which locks its drafts. */
+/** An import or refresh has locked the catalog: it is being compared, reviewed or applied. */
 export class PimLocked extends Schema.TaggedError<PimLocked>()("PimLocked", {}) {
   override get message() {
-    return "An import or refresh is under review or being applied; retry after it has ended."
+    return "An import or refresh has locked the catalog; retry after it has ended."
   }
 }
 

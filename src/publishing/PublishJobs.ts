@@ -270,7 +270,7 @@ const make = Effect.gen(function* () {
 
 /**
  * Begins jobs that publish to a store. NotFound: no such store. ValidationFailed: no platform, or another job works on it.
- * PimLocked: an import is under review or being applied.
+ * PimLocked: an import locks the account.
  */
 export class PublishJobs extends Context.Tag("catalog/PublishJobs")<PublishJobs, Effect.Effect.Success<typeof make>>() {
   static readonly layer = Layer.effect(PublishJobs, make)

@@ -32,8 +32,8 @@ const make = (options: PublishingOptions) =>
        * that shows them. `isAgain`: publish even if the store has accepted the draft already.
        *
        * NotFound: the entity or the store does not exist, or the entity is not on the store. ValidationFailed: the store has
-       * no platform, or the entity refers to a product that is not live on the store. PimLocked: an import is under review or
-       * being applied. RevisionConflict: the draft is not at `draftRevision`.
+       * no platform, or the entity refers to a product that is not live on the store. PimLocked: an import locks the
+       * account. RevisionConflict: the draft is not at `draftRevision`.
        */
       request: Effect.fn("Publishing.request")(requests.requestDraft),
       /** The effect that `request` would have now, with the same errors. Changes nothing. */

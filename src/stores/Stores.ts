@@ -80,8 +80,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
      *
      * ValidationFailed: an invalid domain, name, language or currency; a domain that is already linked or belongs to
      * another account; an unknown platform; credentials that are missing, invalid or cannot be saved (SECRET_KEY); or a
-     * job that unlinks the store has not ended. PimLocked: the store was linked before, and an import of the account is
-     * under review or being applied. PlatformRefused: the store does not accept the credentials. PlatformUnavailable:
+     * job that unlinks the store has not ended. PimLocked: the store was linked before, and an import locks the
+     * account. PlatformRefused: the store does not accept the credentials. PlatformUnavailable:
      * the store gave no usable answer.
      */
     readonly beginLink: (store: NewStore) => Effect.Effect<BegunChange, Refusal | PlatformReadError, CurrentActor>
@@ -92,7 +92,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
      * between steps. The store versions are kept and restored when the domain is linked again. No change_seq changes.
      *
      * ValidationFailed: no store of this domain is linked, or a job that links it has not ended. PimLocked: an import
-     * of the account is under review or being applied.
+     * locks the account.
      */
     readonly beginUnlink: (domain: string) => Effect.Effect<BegunChange, Refusal, CurrentActor>
     /** Like `beginLink`, but runs the job in this process and waits for its end. */

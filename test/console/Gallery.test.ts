@@ -382,7 +382,7 @@ layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (i
       yield* aReview(gallery)
       const locked = yield* send(cookie, { ...(yield* openForm(gallery)), move: `${back} 0` })
       assertPage(locked, 423)
-      assert.match(alertIn(locked), /^Not saved: an import of this account is under review or being applied\./)
+      assert.match(alertIn(locked), /^Not saved: an import has locked the catalog\./)
       assert.deepStrictEqual(namesIn(locked), ["Front", "Side &amp; more", "Back", "Lid"])
       assert.include(stove, "-")
     })

@@ -372,7 +372,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         assertPage(answer, 423)
         assert.include(
           answer.text,
-          "1 not repaired: Not saved: an import of this account is under review or being applied."
+          "1 not repaired: Not saved: an import has locked the catalog."
         )
         assert.match(answer.text, /name="value-0"[^>]* value="Fell"/)
         assert.strictEqual(yield* valueOf(tent, null, "vendor"), "")

@@ -327,7 +327,7 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       assertWholePage(locked, 423)
       assert.strictEqual(
         alertIn(locked),
-        "Not saved: an import of this account is under review or being applied. Accept or discard it, then save again."
+        "Not saved: an import has locked the catalog. Accept or discard it, then save again."
       )
       assert.include(cellOf(locked, "title", shop.id), 'value="Ofen"')
       const { overridden } = yield* Effect.flatMap(Drafts, ({ get }) => get(stove, shop.id)).pipe(actingAs(actor))

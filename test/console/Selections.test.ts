@@ -358,7 +358,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       assertRefusal(yield* set(reviewed(review, "/selection/field")), 423, {
         title: "An import is in progress",
         message:
-          "An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again.",
+          "An import has locked the catalog. Nothing else can be changed until it has ended. Accept or discard it, then try again.",
         next: ["/imports", "To the imports"]
       })
       assert.lengthOf(yield* jobs, 0)

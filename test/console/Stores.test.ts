@@ -157,7 +157,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       assertRefusal(yield* ask("/stores/refresh", { cookie, form: { ...hidden, id: shop.id } }), 423, {
         title: "An import is in progress",
         message:
-          "An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again.",
+          "An import has locked the catalog. Nothing else can be changed until it has ended. Accept or discard it, then try again.",
         next: ["/imports", "To the imports"]
       })
       assert.lengthOf(yield* importsOf(merchant), 2)
@@ -311,7 +311,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       assertRefusal(yield* publish(hidden), 423, {
         title: "An import is in progress",
         message:
-          "An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again.",
+          "An import has locked the catalog. Nothing else can be changed until it has ended. Accept or discard it, then try again.",
         next: ["/imports", "To the imports"]
       })
       assert.notInclude((yield* ask("/stores", { cookie })).text, "Publish all changes")

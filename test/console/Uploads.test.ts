@@ -156,7 +156,7 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
       assertRefusal(locked, 423, {
         title: "An import is in progress",
         message:
-          "An import of this account is under review or being applied. Nothing else can be changed until then. Accept or discard it, then try again.",
+          "An import has locked the catalog. Nothing else can be changed until it has ended. Accept or discard it, then try again.",
         next: toImports
       })
       const text = textOf(yield* ask("/imports", { cookie }))

@@ -344,7 +344,7 @@ for (const engine of all) {
             yield* keep(accountId, ImportId.make(crypto.randomUUID()))
             assert.strictEqual(
               yield* refusal(linking(token)),
-              "An import or refresh is under review or being applied; retry after it has ended."
+              "An import or refresh has locked the catalog; retry after it has ended."
             )
             yield* keep(accountId, null)
           }).pipe(actingAs(actor))

@@ -343,7 +343,7 @@ for (const engine of featureServiceEngines) {
               assert.instanceOf(refused, PimLocked)
               assert.strictEqual(
                 refused.message,
-                "An import or refresh is under review or being applied; retry after it has ended."
+                "An import or refresh has locked the catalog; retry after it has ended."
               )
             }
             assert.strictEqual(yield* refusal(set(ids.variant, 1, { price: "x" })), `attributes.price: ${decimal}`)

@@ -354,7 +354,7 @@ for (const engine of featureServiceEngines) {
             yield* lock.keep(accountId, ImportId.make(nilUuid))
             assert.strictEqual(
               yield* refusal(publish({ masters, channel_ids: [store.id] })),
-              "An import or refresh is under review or being applied; retry after it has ended."
+              "An import or refresh has locked the catalog; retry after it has ended."
             )
           })
         )

@@ -290,7 +290,7 @@ for (const engine of serviceEngines) {
             for (const refused of [unlink("a.example"), link({ domain: "b.example" })])
               assert.deepInclude(yield* Effect.flip(refused), {
                 _tag: "PimLocked",
-                message: "An import or refresh is under review or being applied; retry after it has ended."
+                message: "An import or refresh has locked the catalog; retry after it has ended."
               })
             yield* link({ domain: "c.example" })
             assert.deepStrictEqual(

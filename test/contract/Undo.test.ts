@@ -321,7 +321,7 @@ for (const engine of serviceEngines) {
             assert.instanceOf(refused, PimLocked)
             assert.strictEqual(
               refused.message,
-              "An import or refresh is under review or being applied; retry after it has ended."
+              "An import or refresh has locked the catalog; retry after it has ended."
             )
             assert.include(yield* valuesOf(product), { title: "Agent" })
             yield* lock.keep(accountId, null)

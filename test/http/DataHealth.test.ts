@@ -476,7 +476,7 @@ layer(MemoryServer)("data health over REST", (it) => {
           assertRefusal(yield* post(path, writer, body), {
             status: 423,
             code: "pim_locked",
-            message: "An import or refresh is under review or being applied; retry after it has ended."
+            message: "An import or refresh has locked the catalog; retry after it has ended."
           })
         }
       }

@@ -173,7 +173,7 @@ export const UndoReviewPage = ({
         <Alert>
           <p>
             {t(
-              "An import of this account is under review or being applied, so nothing can be undone until it has ended."
+              "An import has locked the catalog, so nothing can be undone until it has ended."
             )}{" "}
             <a href={paths.imports}>{t("To the imports")}</a>
           </p>

@@ -26,7 +26,7 @@ export type UndoOutcome =
   | { readonly _tag: "Refused"; readonly undo: Undo; readonly message: Saying; readonly status: 400 | 409 | 423 }
 
 const lockedMessage =
-  "Not undone: an import of this account is under review or being applied. Accept or discard it, then undo again."
+  "Not undone: an import has locked the catalog. Accept or discard it, then undo again."
 
 /** Changes further back in the history cannot be undone here. */
 const maxHistory = 250
