@@ -370,10 +370,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
           form: { ...hidden, "value-0": "Fell", "where-0": "catalog" }
         })
         assertPage(answer, 423)
-        assert.include(
-          answer.text,
-          "1 not repaired: Not saved: an import has locked the catalog."
-        )
+        assert.include(answer.text, "1 not repaired: Not saved: an import has locked the catalog.")
         assert.match(answer.text, /name="value-0"[^>]* value="Fell"/)
         assert.strictEqual(yield* valueOf(tent, null, "vendor"), "")
       }).pipe(actingAs(actor))

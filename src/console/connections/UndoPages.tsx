@@ -172,9 +172,7 @@ export const UndoReviewPage = ({
       {isLocked && (
         <Alert>
           <p>
-            {t(
-              "An import has locked the catalog, so nothing can be undone until it has ended."
-            )}{" "}
+            {t("An import has locked the catalog, so nothing can be undone until it has ended.")}{" "}
             <a href={paths.imports}>{t("To the imports")}</a>
           </p>
         </Alert>

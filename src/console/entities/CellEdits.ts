@@ -78,8 +78,7 @@ const layersOf = ({ action, copyTo, place: { key, storeId } }: CellEdit, value: 
 
 const outcomes = { save: "Saved", next: "Saved", clear: "Cleared", copy: "Copied" } as const
 
-export const lockedMessage =
-  "Not saved: an import has locked the catalog. Accept or discard it, then save again."
+export const lockedMessage = "Not saved: an import has locked the catalog. Accept or discard it, then save again."
 
 export const sentence = (text: string) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}.`
 

@@ -25,8 +25,7 @@ export type UndoOutcome =
   | { readonly _tag: "Undone"; readonly undo: Undo; readonly revision: number }
   | { readonly _tag: "Refused"; readonly undo: Undo; readonly message: Saying; readonly status: 400 | 409 | 423 }
 
-const lockedMessage =
-  "Not undone: an import has locked the catalog. Accept or discard it, then undo again."
+const lockedMessage = "Not undone: an import has locked the catalog. Accept or discard it, then undo again."
 
 /** Changes further back in the history cannot be undone here. */
 const maxHistory = 250
