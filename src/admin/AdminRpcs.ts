@@ -272,9 +272,9 @@ const selection = Schema.NullOr(
 export type SelectionRpc = (typeof selection)["Type"]
 
 export const ExportRpcs = RpcGroup.make(
-  /** Refusal: also an unknown id. ValidationFailed: the filters find nothing or too many. */
+  /** Refusal: also if an id is unknown. ValidationFailed: the filters find no entities, or too many. */
   accountRpc("exportJsonl", { selection }, { success: ExportPart, error: ValidationFailed, stream: true }),
-  /** As for `exportJsonl`. ValidationFailed: also `forPublish`, but the store has a platform. */
+  /** As for `exportJsonl`. ValidationFailed: also if `forPublish` is set and the store has a platform. */
   accountRpc(
     "exportCsv",
     { selection, store: Schema.String, forPublish: Schema.Boolean },

@@ -268,7 +268,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
             "Use it for a value that every channel should inherit; use update_projection_attributes_v1 for one channel alone.",
           ids: `${masterIds} get_master_v1 gives draft_revision: only the current one is accepted.`,
           never:
-            "It never publishes: publish_master_v1 does. It never touches a channel's own override. Channels are linked stores."
+            "It never publishes: use publish_master_v1. It never touches a channel's own override. Channels are linked stores."
         },
         idsFrom: fromMasters,
         answer: { kind: "record" }
@@ -289,7 +289,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
             "Use it for a value that differs on this channel, or with add_to_channel to add a master to it; use update_master_attributes_v1 for every channel.",
           ids: `${masterIds} ${channelIds} get_master_v1 gives draft_revision too.`,
           never:
-            "It never publishes: publish_master_v1 does. It never changes the canonical value or another channel. Channels are linked stores."
+            "It never publishes: use publish_master_v1. It never changes the canonical value or another channel. Channels are linked stores."
         },
         idsFrom: fromBoth,
         answer: { kind: "record" }

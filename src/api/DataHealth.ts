@@ -197,7 +197,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
             "Use it for gaps that list_data_health_issues_v1 lists; use update_projection_attributes_v1 to overwrite a value.",
           ids: "list_data_health_issues_v1 gives master_id, channel_id and fields.",
           never:
-            "It never overwrites a field that is filled and never publishes: publish_master_v1 does. Channels are linked stores."
+            "It never overwrites a filled field. It never publishes: use publish_master_v1. Channels are linked stores."
         },
         answer: { kind: "batch" }
       })
@@ -228,7 +228,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
             "Use it for the issues of section divergence in list_data_health_issues_v1; use update_master_attributes_v1 to change the value that channels inherit.",
           ids: "list_data_health_issues_v1 gives master_id and channel_id; winner_channel_id is one of these channels.",
           never:
-            "It never touches channels that agree and never publishes: publish_master_v1 does. Channels are linked stores."
+            "It never touches channels that agree. It never publishes: use publish_master_v1. Channels are linked stores."
         },
         answer: { kind: "batch" }
       })

@@ -171,6 +171,6 @@ const undo = Command.make(
 )
 
 export const connectionCommand = Command.make("connection").pipe(
-  Command.withDescription("Connections of agents: their activity, and undo."),
+  Command.withDescription("Connections of agents: list them, show their activity, undo their changes."),
   Command.withSubcommands([list, show, undo])
 )

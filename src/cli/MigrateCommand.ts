@@ -18,7 +18,7 @@ const migratedByHolder = Effect.gen(function* () {
   const missing = Migrations.names.filter((name) => !migrations.includes(name))
   if (missing.length > 0)
     return yield* new Refused({
-      message: `Process ${pid} holds the database and runs an older version without ${missing.join(", ")}: restart it.`
+      message: `Process ${pid} holds the database and runs an older version, without the migrations ${missing.join(", ")}: restart it.`
     })
   return []
 }).pipe(withAdmin)

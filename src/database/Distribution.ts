@@ -9,7 +9,7 @@ import { describe, isSqlError, orDie } from "./SqlErrors.ts"
  */
 export type TableKind = "distributed" | "reference" | "local"
 
-/** Every table of the schema. A distributed table follows the tables that it refers to. */
+/** Every table of the schema. A distributed table is listed after the distributed tables that its foreign keys reference. */
 export const tableKinds: Readonly<Record<string, TableKind>> = {
   account: "reference",
 

@@ -62,7 +62,10 @@ const answers = /^(?!08|57P)[0-9A-Z]{5}$/
 export const outcomeOf = (error: Error & { readonly code?: string }): "busy" | "refused" | "unanswered" =>
   error instanceof NoConnectionFree ? "busy" : answers.test(error.code ?? "") ? "refused" : "unanswered"
 
-/** Decides whether such a server is asked, and counts the outcomes of its reads. `Outcome`: the outcomes that it has besides. */
+/**
+ * Decides whether a server for which another one can answer is asked, and counts the outcomes of its reads. `Outcome`: possible outcomes
+ * in addition to those of `ReadOutcome`.
+ */
 export class FallbackCircuit<Outcome extends string = never> {
   private readonly circuit = new CircuitBreaker(replicaPauseMillis)
   private readonly count: (outcome: Outcome | ReadOutcome) => Series

@@ -54,7 +54,7 @@ const colours = [
 
 const types = new Map(families.flatMap(({ products: named, type }) => Object.keys(named).map((name) => [name, type])))
 
-/** The product that a file shows: the one with the longest name with which the file name begins. */
+/** The name of the product that a file shows: the longest product name that is a prefix of the file name. */
 const productOf = (file: string) =>
   [...types.keys()].filter((name) => file.startsWith(name)).sort((one, other) => other.length - one.length)[0]
 

@@ -166,7 +166,10 @@ const settleStart = (
   return { ...effect, outcome: "applied", acceptedBefore }
 }
 
-/** Carries out one due step in one transaction. False: the step is not due any more, another process has it, or it failed. */
+/**
+ * Carries out one due step in one transaction. False: an import locks the account, the step is not due any more, another process has
+ * it, a publish that it must settle has not ended, or it failed.
+ */
 export const makeDropExecution = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const faults = yield* FaultInjector

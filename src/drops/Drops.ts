@@ -43,7 +43,7 @@ const make = Effect.gen(function* () {
      * platform; an unknown or read-only field; an invalid value; a field that another change of this drop writes, or another
      * drop at the same time.
      *
-     * `id`: makes the request repeatable. If the drop exists already, returns that drop.
+     * `requestedId`: makes the request repeatable. If the drop exists already, returns that drop.
      */
     create: Effect.fn("Drops.create")(function* (drop: NewDrop, requestedId?: DropId) {
       const id = requestedId ?? (yield* mintId(DropId))
@@ -79,7 +79,10 @@ const make = Effect.gen(function* () {
       const rows = found.slice(0, limit)
       return { rows, next: found.length > limit ? rows.at(-1) : undefined }
     }),
-    /** At most `limit` drops that start before `until` and end at `from` or later, by start. Without an end the start counts. */
+    /**
+     * At most `limit` drops that start before `until` and end at `from` or later, by start. A drop without an end counts as ending at
+     * its start.
+     */
     between: Effect.fn("Drops.between")(function* (from: Timestamp, until: Timestamp, limit: number) {
       const { accountId } = yield* CurrentActor
       return yield* repo.between(accountId, from, until, limit)
@@ -92,7 +95,10 @@ const make = Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
       return yield* repo.dueBetween(accountId, from, until, limit)
     }),
-    /** At most `limit` drops with a step left that change this entity or a variant of it, by start. Counts only these changes. */
+    /**
+     * At most `limit` drops with a step left that change this entity or a variant of it, by start. The numbers and fields of a row cover
+     * only these changes.
+     */
     openOf: Effect.fn("Drops.openOf")(function* (entityId: EntityId, limit: number) {
       const { accountId } = yield* CurrentActor
       return yield* repo.openOf(accountId, entityId, limit)

@@ -39,7 +39,10 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
       accountId: AccountId,
       list: { readonly isOpen: boolean; readonly after: DropPlace | null; readonly limit: number }
     ) => Effect.Effect<ReadonlyArray<DropRow>>
-    /** At most `limit` drops that start before `until` and end at `from` or later, by start. Without an end the start counts. */
+    /**
+     * At most `limit` drops that start before `until` and end at `from` or later, by start. A drop without an end counts as ending at
+     * its start.
+     */
     readonly between: (
       accountId: AccountId,
       from: Timestamp,
@@ -56,7 +59,10 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
       until: Timestamp,
       limit: number
     ) => Effect.Effect<ReadonlyArray<DropRow>>
-    /** At most `limit` drops with a step left that change this entity or a variant of it, by start. Counts only these changes. */
+    /**
+     * At most `limit` drops with a step left that change this entity or a variant of it, by start. The numbers and fields of a row cover
+     * only these changes.
+     */
     readonly openOf: (accountId: AccountId, entityId: EntityId, limit: number) => Effect.Effect<ReadonlyArray<DropRow>>
     readonly find: (accountId: AccountId, id: DropId) => Effect.Effect<Option.Option<Drop>>
     /** Cancels a drop that has not started. False: the drop has started, was cancelled, or does not exist. */

@@ -42,8 +42,8 @@ const openUnnamed = Effect.acquireRelease(
 )
 
 /**
- * Streams the text that `produce` writes. What a slow receiver has not read waits in a temporary file, so it does not keep the snapshot
- * of the database open: that ends when the catalog is read.
+ * Streams the text that `produce` writes. Text that a slow receiver has not read yet waits in a temporary file. So `produce` never waits
+ * for the receiver, and its database snapshot is open only while it reads the catalog.
  */
 export const spool = <E, R>(
   produce: (write: WriteExport) => Effect.Effect<ExportEnd, E, R>

@@ -24,7 +24,7 @@ export const LinkedStore = Schema.Struct({
 })
 export type LinkedStore = typeof LinkedStore.Type
 
-/** Number of entities of one kind that are on exactly these stores. In a change: the difference. */
+/** Number of entities of one kind that are on exactly these stores. In a `StepResult`: the change of this number. */
 export const Population = Schema.Struct({
   kind: EntityKind,
   storeIds: Schema.Array(StoreId),
@@ -33,8 +33,8 @@ export const Population = Schema.Struct({
 export type Population = typeof Population.Type
 
 /**
- * Number of rows and affected entities, of the account (`storeId` null) or of a store, in total or for one name. In a
- * change: the difference.
+ * Number of rows and affected entities, of the account (`storeId` null) or of a store, in total or for one name. In a `StepResult`: the
+ * changes of these numbers.
  */
 export const RowCount = Schema.Struct({
   storeId: Schema.NullOr(StoreId),

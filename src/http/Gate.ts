@@ -59,7 +59,7 @@ const isCacheable = ({ isLive, method }: Route) => method === "GET" && !isLive
 /** One route of a path, to read the settings that all its methods share. */
 const anyOf = (methods: Methods | undefined): Route | undefined => methods?.values().next().value
 
-/** Whether a browser requests a page, which then gets an error page. Programs that use the API get the envelope. */
+/** Whether a browser requests a page. An unknown address is then answered with an error page, otherwise with the error envelope. */
 const isOfBrowser = ({ headers, method, originalUrl }: HttpServerRequest.HttpServerRequest) =>
   (method === "GET" || method === "HEAD") &&
   headers.accept?.includes("text/html") === true &&

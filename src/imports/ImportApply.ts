@@ -52,7 +52,7 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
     const stores = yield* StoresRepo
     const describeTaken = yield* makeDescribeTaken
 
-    /** Whether the store must still be read after an export. An interrupted reading leaves no answer and is repeated. */
+    /** Whether the import of a product export must still read the store. An interrupted read saves no answer, so it is repeated. */
     const isUnanswered = (accountId: AccountId, { source, storeId, summary }: ImportRun) =>
       source === "refresh" || summary.answer !== null
         ? Effect.succeed(false)

@@ -28,7 +28,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 /** Arguments that hold ids of stores and masters. Values of attributes may look like ids, but are never replaced. */
 const idArguments = /(?:^|_)(?:channel|master)_ids?$/
 
-/** Lists of a record's stores, and of a drop's changes. A record whose list becomes empty concerns hidden stores only. */
+/** Members that list the stores of a record, or the changes of a drop. If all items of such a list are hidden, so is the record. */
 const homes = new Set(["channels", "channel_ids", "changes"])
 
 /** All UUIDs in a value, in lower case, because arguments may have them in upper case. */

@@ -7,7 +7,10 @@ import { Backlog } from "../telemetry/Backlog.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { makeReadWebhookBacklog } from "../webhooks/WebhookBacklog.sql.ts"
 
-/** The gauges of work that waits in the database: publishes, drops, imports, jobs and webhooks of all processes, and of all accounts whose node answers. */
+/**
+ * The gauges of work that waits in the database, for all processes together: publishes, drops, imports, jobs and webhooks. Accounts on a
+ * node that does not answer are left out.
+ */
 export const layer = Layer.unwrapEffect(
   Effect.map(
     Effect.all([

@@ -15,7 +15,7 @@ import { type MemoryTranslations, noTranslations } from "../platform/Translation
 import type { MirrorItem } from "./MirrorRecords.ts"
 import type { MemoryMirrorRecord } from "./StoreDataState.memory.ts"
 
-/** The data of an account's linked stores outside their catalogs, ordered by domain. */
+/** The store data of an account's linked stores (records, translatable fields and translations), ordered by domain. */
 export type OfAccount = ReadonlyArray<
   { readonly storeId: StoreId; readonly records: ReadonlyMap<string, MemoryMirrorRecord> } & MemoryTranslations
 >

@@ -97,7 +97,8 @@ export const platformOf = (
   if (adapter._tag === "None") return Either.right(null)
   const misfit = adapter.value.domainMisfit(domain)
   if (misfit !== undefined) return refuse("domain", misfit)
-  // Otherwise, if the store is later linked on that other platform, ids of this platform's records could be sent to it.
+  // A domain of another platform is refused. Otherwise, if the store were later linked on its own platform, ids of records of this
+  // platform could be sent to it.
   const owner = all.find((each) => each.name !== platform && each.ownsDomain(domain))
   if (owner !== undefined) return refuse("domain", `belongs to ${owner.label}: a ${platform} store needs another one`)
   return Either.right(adapter.value)

@@ -225,19 +225,19 @@ export const metrics = {
   publishes: gauge("catalog_publishes_pending", "Pending publishes of all accounts, by what they wait for.", "wait"),
   publishAge: gauge(
     "catalog_publish_oldest_age_seconds",
-    "Age of the oldest pending publish, by what it waits for; 0 without any.",
+    "Age of the oldest pending publish, by what it waits for; 0 if there is none.",
     "wait"
   ),
   dropsDue: gauge("catalog_drops_due", "Drops whose start or end is due, by what they wait for.", "wait"),
   dropLateness: gauge(
     "catalog_drop_lateness_seconds",
-    "Time since the oldest due start or end of a drop, by what it waits for; 0 without any.",
+    "Time since the oldest due start or end of a drop, by what it waits for; 0 if there is none.",
     "wait"
   ),
   imports: gauge("catalog_imports_open", "Imports that are not finished, by phase.", "phase"),
   importAge: gauge(
     "catalog_import_oldest_age_seconds",
-    "Age of the oldest import that is not finished; 0 without any.",
+    "Age of the oldest import that is not finished; 0 if there is none.",
     "phase"
   ),
   webhooks: gauge("catalog_webhooks", "Webhooks of all accounts, by state.", "state"),
@@ -248,14 +248,14 @@ export const metrics = {
   ),
   webhookAge: gauge(
     "catalog_webhook_oldest_age_seconds",
-    "Age of the oldest change that was not delivered; 0 without any.",
+    "Age of the oldest change that was not delivered; 0 if there is none.",
     "wait"
   ),
   importsStalled: gauge("catalog_imports_stalled", "Imports that no process works on although one should."),
   jobs: gauge("catalog_jobs_open", "Jobs that have not ended, by what they wait for.", "wait"),
   jobLateness: gauge(
     "catalog_job_lateness_seconds",
-    "Time since the oldest job that no process works on was due; 0 without any."
+    "Time since the oldest job that no process works on was due; 0 if there is none."
   ),
 
   exportFailures: counter("catalog_otlp_failures_total", "Exports by OTLP that failed or were dropped.", "signal"),

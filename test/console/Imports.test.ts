@@ -52,7 +52,7 @@ const forms = [
 
 const unreadable = {
   title: "Not understood",
-  message: "The form has an invalid decision, so nothing was decided. Open the import again and repeat it there.",
+  message: "The form has an invalid decision, so nothing was decided. Open the import again and decide there.",
   next: ["/imports", "To the imports"]
 } as const
 

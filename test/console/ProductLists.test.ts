@@ -168,7 +168,7 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
         text,
         '<summary class="quiet">on 4 stores</summary><bdi>shop-1.example, shop-2.example, shop-3.example and shop-4.example</bdi>'
       )
-      const words = "Without a store, Failed, Publishing and Changed mean on at least one store"
+      const words = "If no store is chosen, an item is listed under its worst state on any store"
       assert.include(textOf(yield* ask("/products?state=failed", { cookie })), words)
       for (const path of ["/products", `/products?state=failed&store_id=${shop.id}`])
         assert.notInclude(textOf(yield* ask(path, { cookie })), words)

@@ -14,7 +14,7 @@ export interface TypedValue {
   readonly typed: string
 }
 
-/** The form for a new drop. Everything is a field of it, so it works without a session's state and without JavaScript. */
+/** The form for a new drop. Its fields hold all of its state, so it needs neither state in the session nor JavaScript. */
 export interface DropForm {
   readonly name: string
   /** An id, or `all` for all stores of each thing. Empty: not chosen yet. */

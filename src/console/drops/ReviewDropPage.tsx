@@ -246,7 +246,7 @@ export const ReviewDropPage = ({
               )}
               {form.percent.trim() !== "" && (
                 <span class="zone">
-                  {t("Prices are worked out now. A price that changes before the start does not change them.")}
+                  {t("The new prices are calculated now. Later price changes do not affect them.")}
                 </span>
               )}
             </>

@@ -27,7 +27,7 @@ const isDecision = Schema.is(ConflictDecision)
 const unreadable = new PageRefused({
   status: 400,
   title: "Not understood",
-  message: "The form has an invalid decision, so nothing was decided. Open the import again and repeat it there.",
+  message: "The form has an invalid decision, so nothing was decided. Open the import again and decide there.",
   next: { path: paths.imports, name: "To the imports" }
 })
 

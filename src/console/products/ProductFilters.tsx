@@ -263,7 +263,7 @@ export const ProductFilters = ({
       {query.state !== undefined && query.store_id === undefined && stores.length > 1 && (
         <p class="quiet">
           {t(
-            "Without a store, Failed, Publishing and Changed mean on at least one store, in this order, and Not published on none. Choose a store to see its states."
+            "If no store is chosen, an item is listed under its worst state on any store: Failed, Publishing or Changed, in this order. Not published means on no store. Choose a store to see its states."
           )}
         </p>
       )}
