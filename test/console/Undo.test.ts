@@ -199,7 +199,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a saved value", (
       yield* aReview(merchant)
       const locked = yield* undo(cookie, last)
       assertPage(locked, 423)
-      assert.match(alertIn(cellOf(locked, "title", shop.id)), /^Not undone: an import of this account is under review/)
+      assert.match(alertIn(cellOf(locked, "title", shop.id)), /^Not undone: an import has locked the catalog/)
       assert.isAtLeast((yield* historyOf(merchant)).length, before)
     })
   )
