@@ -6,7 +6,7 @@ import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { valueOf } from "../model/Attribute.ts"
-import type { DropId, PublicationId } from "../model/Ids.ts"
+import type { DropId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import type { PublicationContent } from "../publishing/PublicationContent.ts"
 import type { PublicationRecord } from "../publishing/PublicationRecord.ts"
@@ -96,18 +96,29 @@ const makeSettle = Effect.gen(function* () {
   const publications = yield* PublicationsRepo
   const publishing = yield* Publishing
   const repo = yield* DropsRepo
+  const stores = yield* StoresRepo
 
-  /** The publications of these effects. None: at least one is still pending. */
-  const findEnded = (effects: ReadonlyArray<DropEffect>) =>
+  /**
+   * The publications of these effects. None: at least one is still pending. A publication to an unlinked store is not waited for,
+   * because it would keep the drop from ending on the other stores until somebody links that store again.
+   */
+  const findEnded = (effects: ReadonlyArray<DropEffect>, linked: ReadonlySet<StoreId>) =>
     Effect.gen(function* () {
       const ids = [...new Set(effects.flatMap(({ publicationId }) => publicationId ?? []))] as Array<PublicationId>
       const records = yield* publishing.find(ids)
-      return records.some(({ state }) => state === "pending") ? Option.none() : Option.some(records)
+      const pending = new Set(records.filter(({ state }) => state === "pending").map(({ id }) => id))
+      const isWaiting = ({ publicationId, storeId }: DropEffect) =>
+        publicationId !== null && pending.has(publicationId) && linked.has(storeId)
+      return effects.some(isWaiting) ? Option.none() : Option.some(records)
     })
 
-  const withdrawDrafts = ({ accountId, id }: DueStep, effects: ReadonlyArray<DropEffect>) =>
+  const withdrawDrafts = (
+    { accountId, id }: DueStep,
+    effects: ReadonlyArray<DropEffect>,
+    linked: ReadonlySet<StoreId>
+  ) =>
     Effect.gen(function* () {
-      const toFailed = effects.filter(({ outcome }) => outcome === "failed")
+      const toFailed = effects.filter(({ outcome, storeId }) => outcome === "failed" && linked.has(storeId))
       const locked = yield* drafts.lock(accountId, [...new Set(toFailed.map(({ entityId }) => entityId))], [])
       yield* Effect.orDie(changes.applyDropped(id, withdrawFailed(toFailed, locked)))
     })
@@ -117,7 +128,8 @@ const makeSettle = Effect.gen(function* () {
     Effect.gen(function* () {
       const isStart = due.step === "settle_start"
       const open = drop.effects.filter(({ outcome }) => outcome === null)
-      const ended = yield* findEnded(open)
+      const linked = new Set((yield* stores.list(due.accountId)).map(({ id }) => id))
+      const ended = yield* findEnded(open, linked)
       if (Option.isNone(ended)) return false
       const ids = ended.value.map(({ id }) => id)
       const contents = isStart ? yield* publications.contents(due.accountId, ids) : new Map()
@@ -126,7 +138,7 @@ const makeSettle = Effect.gen(function* () {
         return isStart ? settleStart(effect, record, contents) : settleEnd(effect, record)
       })
       const effects = [...drop.effects.filter(({ outcome }) => outcome !== null), ...settled]
-      if (isStart) yield* withdrawDrafts(due, effects)
+      if (isStart) yield* withdrawDrafts(due, effects, linked)
       const outcomes = outcomesOf(drop.changes.length, effects)
       const hasFailed = outcomes.some(({ outcome }) => outcome === "failed")
       yield* repo.move(due, {
@@ -141,13 +153,18 @@ const makeSettle = Effect.gen(function* () {
 
 const noRecord: PublishError = { code: "OUTCOME_UNKNOWN", message: "The outcome of the publish is unknown." }
 
+const unlinked: PublishError = {
+  code: "STORE_UNLINKED",
+  message: "The store was unlinked before the publish had ended."
+}
+
 const isPublished = (record: PublicationRecord | undefined): record is PublicationRecord =>
   record?.state === "published"
 
 const failed = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect => ({
   ...effect,
   outcome: "failed",
-  error: record?.error ?? noRecord
+  error: record?.state === "pending" ? unlinked : (record?.error ?? noRecord)
 })
 
 const settleEnd = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect =>

@@ -50,6 +50,7 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
            AND NOT EXISTS (
              SELECT FROM drop_effect f
              JOIN publication p ON p.account_id = ${account} AND p.id = f.publication_id
+             JOIN store s ON s.account_id = ${account} AND s.id = f.store_id AND s.status = 'linked'
              WHERE f.account_id = ${account} AND f.drop_id = d.id AND f.outcome IS NULL AND p.state = 'pending'
            )
          LIMIT ${limit})

@@ -281,8 +281,10 @@ const isDue = (account: MemoryAccount, drop: MemoryDrop, time: Timestamp): boole
       return planned.ends_at !== null && planned.ends_at <= time
     default:
       return !drop.effects.some(
-        ({ outcome, publicationId }) =>
-          outcome === null && account.publications.some(({ id, state }) => id === publicationId && state === "pending")
+        ({ outcome, publicationId, storeId }) =>
+          outcome === null &&
+          account.stores.has(storeId) &&
+          account.publications.some(({ id, state }) => id === publicationId && state === "pending")
       )
   }
 }

@@ -305,6 +305,35 @@ for (const engine of all) {
         )
       )
 
+      it.effect("end on the other stores if a store is unlinked while its publish is pending", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, one, two, variant } = shop
+            const shops = yield* DemoShops
+            yield* shops.fail({ accountId, storeId: two.id }, { kind: "error", percent: 100, delayMillis: 0 })
+            const drop = yield* aDrop(price(shop, null))
+            yield* advance(hour)
+            yield* until(drop.id, "applying")
+            yield* Effect.repeat(Effect.zipRight(runDue, live(shop, one.id, variant, "price")), {
+              until: (price) => price === "8.00",
+              schedule: Schedule.spaced("10 millis")
+            })
+            yield* assertStays(drop.id)
+            yield* (yield* Stores).unlink(two.domain)
+            const failed = yield* until(drop.id, "failed")
+            assert.deepStrictEqual(failed.changes[0]?.error, {
+              code: "STORE_UNLINKED",
+              message: "The store was unlinked before the publish had ended."
+            })
+            yield* advance(hour)
+            yield* Effect.repeat(Effect.zipRight(runDue, live(shop, one.id, variant, "price")), {
+              until: (price) => price === "10.00",
+              schedule: Schedule.spaced("10 millis")
+            })
+          })
+        )
+      )
+
       it.effect("fail on entities that were never published to the store", () =>
         inShop((shop) =>
           Effect.gen(function* () {
