@@ -94,8 +94,13 @@ export const makeDeletionKinds = Effect.gen(function* () {
         // time.
         const at = Math.max(0, tables.indexOf(cursor?.table ?? ""))
         let done = 0
+        const again = (before: number) =>
+          ({ _tag: "Progress", cursor: { table: tables[0] ?? "" }, done: before }) as const
         for (const table of tables.slice(at)) {
-          done += yield* repo.deleteSome(accountId, table, size - done)
+          const deleted = yield* repo.deleteSome(accountId, table, size - done)
+          // A write that was running when the deletion started has added rows to an earlier table since.
+          if (Option.isNone(deleted)) return again(done)
+          done += deleted.value
           if (done >= size) return { _tag: "Progress", cursor: { table }, done } as const
         }
         if (done > 0) return { _tag: "Progress", cursor: { table: tables.at(-1) ?? "" }, done } as const
@@ -106,9 +111,7 @@ export const makeDeletionKinds = Effect.gen(function* () {
           onNone: () => ({ kind: "cli" as const, id: null, name: null }),
           onSome: ({ author }) => author
         })
-        return (yield* repo.finish(accountId, by))
-          ? ({ _tag: "Deleted" } as const)
-          : ({ _tag: "Progress", cursor: { table: tables[0] ?? "" }, done: 0 } as const)
+        return (yield* repo.finish(accountId, by)) ? ({ _tag: "Deleted" } as const) : again(0)
       })
   })
 

@@ -45,7 +45,7 @@ export const layerAccountDeletionRepoMemory = Layer.effect(
         return true
       }),
     tables: Effect.succeed([]),
-    deleteSome: () => Effect.succeed(0),
+    deleteSome: () => Effect.succeedSome(0),
     finish: (accountId) =>
       Effect.as(
         Ref.update(store, (state) => new Map([...state].filter(([id]) => id !== accountId))),

@@ -1,8 +1,8 @@
 import { SqlClient } from "@effect/sql"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { isForeignKeyViolation, orDie, referenceAsConflict } from "../database/SqlErrors.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { AccountId } from "../model/Ids.ts"
 
@@ -42,8 +42,11 @@ export class AccountDeletionRepo extends Context.Tag("catalog/AccountDeletionRep
     readonly begin: (accountId: AccountId) => Effect.Effect<boolean>
     /** Tables with rows of accounts. Tables that refer to others come first. */
     readonly tables: Effect.Effect<ReadonlyArray<string>>
-    /** Deletes up to `limit` rows of the account from a table and returns their number. */
-    readonly deleteSome: (accountId: AccountId, table: string, limit: number) => Effect.Effect<number>
+    /**
+     * Deletes up to `limit` rows of the account from a table and returns their number. None: rows of other tables, which were added
+     * meanwhile, refer to them, and nothing was deleted.
+     */
+    readonly deleteSome: (accountId: AccountId, table: string, limit: number) => Effect.Effect<Option.Option<number>>
     /**
      * Deletes the account and its last rows, and records the deletion. False: other tables still have rows, and nothing
      * was deleted.
@@ -80,7 +83,7 @@ export class AccountDeletionRepo extends Context.Tag("catalog/AccountDeletionRep
             yield* sql`DELETE FROM shopify_shop s WHERE s.account_id = ${accountId}`
             for (const table of accessTables) yield* sql`DELETE FROM ${sql(table)} t WHERE t.account_id = ${accountId}`
             return true
-          }).pipe(orDie),
+          }).pipe(referenceAsConflict, orDie),
         finish: (accountId, by) =>
           Effect.gen(function* () {
             for (const table of yield* tables) {
@@ -148,7 +151,10 @@ const makeDeleteSome = (sql: SqlClient.SqlClient) => (accountId: AccountId, tabl
       RETURNING 1
     )
     SELECT count(*)::integer AS count FROM deleted`.pipe(
-    Effect.map(([row]) => Number(row?.count ?? 0)),
+    Effect.map(([row]) => Option.some(Number(row?.count ?? 0))),
+    // A savepoint: the transaction goes on after the violation.
+    sql.withTransaction,
+    Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone),
     orDie
   )
 }

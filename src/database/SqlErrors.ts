@@ -160,18 +160,26 @@ export const describe = (error: SqlError): string => {
 
 export const isSqlError = (error: unknown): error is SqlError => Predicate.isTagged(error, "SqlError")
 
-/**
- * Turns the violation of a unique index into a conflict of two transactions (40001). `Transaction` then runs the program again,
- * which finds the other row.
- */
-export const uniqueAsConflict = <A, E, R>(
-  effect: Effect.Effect<A, E | SqlError, R>
-): Effect.Effect<A, E | SqlError, R> =>
-  Effect.mapError(effect, (error) => {
-    if (!isSqlError(error) || codeOf(error) !== "23505") return error
-    const message = causeMessageOf(error)
-    return new SqlError({ message, cause: { code: "40001", message } })
-  })
+/** Turns this error into a conflict of two transactions (40001). `Transaction` then runs the program again. */
+const asConflict =
+  (code: string) =>
+  <A, E, R>(effect: Effect.Effect<A, E | SqlError, R>): Effect.Effect<A, E | SqlError, R> =>
+    Effect.mapError(effect, (error) => {
+      if (!isSqlError(error) || codeOf(error) !== code) return error
+      const message = causeMessageOf(error)
+      return new SqlError({ message, cause: { code: "40001", message } })
+    })
+
+/** For the violation of a unique index: the program that runs again finds the other row. */
+export const uniqueAsConflict = asConflict("23505")
+
+const foreignKeyViolation = "23503"
+
+/** For deletes: the program that runs again also deletes the row that another transaction added and that refers to a deleted row. */
+export const referenceAsConflict = asConflict(foreignKeyViolation)
+
+export const isForeignKeyViolation = (error: unknown): boolean =>
+  isSqlError(error) && codeOf(error) === foreignKeyViolation
 
 const failureByCode: Readonly<Record<string, string>> = {
   "53100": "disk_full",

@@ -106,7 +106,7 @@ const makeSettle = Effect.gen(function* () {
     Effect.gen(function* () {
       const ids = [...new Set(effects.flatMap(({ publicationId }) => publicationId ?? []))] as Array<PublicationId>
       const records = yield* publishing.find(ids)
-      const pending = new Set(records.filter(({ state }) => state === "pending").map(({ id }) => id))
+      const pending = new Set<string>(records.filter(({ state }) => state === "pending").map(({ id }) => id))
       const isWaiting = ({ publicationId, storeId }: DropEffect) =>
         publicationId !== null && pending.has(publicationId) && linked.has(storeId)
       return effects.some(isWaiting) ? Option.none() : Option.some(records)

@@ -881,7 +881,9 @@ const jobs = Effect.gen(function* () {
   assert.isTrue(yield* deletion.begin(actor.accountId))
   const tables = yield* deletion.tables
   for (const table of tables)
-    yield* Effect.repeat(deletion.deleteSome(actor.accountId, table, 1_000), { until: (deleted) => deleted === 0 })
+    yield* Effect.repeat(deletion.deleteSome(actor.accountId, table, 1_000), {
+      until: (deleted) => Option.contains(deleted, 0)
+    })
   assert.isTrue(yield* deletion.finish(actor.accountId, { kind: "cli", id: null, name: null }))
 })
 

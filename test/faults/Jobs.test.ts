@@ -463,6 +463,21 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
       })
     )
 
+    it.effect("account_deletion: deletes rows that were added to a table behind its cursor", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const world = yield* aWorld(20)
+        const [{ name } = { name: "" }] = yield* sql<{ name: string }>`
+          SELECT name FROM account WHERE id = ${world.accountId}`
+        const { id } = yield* (yield* AccountDeletion).begin(name).pipe(actingAs(world.actor))
+        const tables = yield* (yield* AccountDeletionRepo).tables
+        assert.isBelow(tables.indexOf("store_version"), tables.indexOf("entity"))
+        yield* sql`UPDATE job j SET cursor = '{"table": "entity"}' WHERE j.account_id = ${world.accountId} AND j.id = ${id}`
+        assert.isTrue(Option.isNone(yield* finish(world, id)))
+        assert.lengthOf(yield* sql`SELECT 1 FROM account WHERE id = ${world.accountId}`, 0)
+      })
+    )
+
     it.effect.runIf(runsPlanted)(
       "account_deletion: a cursor that is saved in another transaction is detected (planted fault)",
       () =>
