@@ -35,7 +35,7 @@ class LongestFirst extends BaseSequencer {
 const workers = 3
 
 /**
- * Most functions of a test run too seldom to be worth the optimizing compiler: with five times its usual threshold (132 kB of executed
+ * Most functions of a test run too seldom to be worth the optimizing compiler: with nine times its usual threshold (66 kB of executed
  * bytecode) the contract suites take 6 % less processor time. Later versions of Node.js refuse the option.
  */
 const slowToOptimize = process.version.startsWith("v20.") ? ["--interrupt-budget=600000"] : []

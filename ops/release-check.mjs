@@ -51,7 +51,7 @@ const needlessScripts = {
 const reporting =
   /^(?:@scarf\/scarf|@redocly\/cli|@(?:amplitude|datadog|posthog|segment|sentry)\/.*|analytics-node|mixpanel|next-telemetry|posthog-node|update-notifier)$/
 
-/** The lines of Node that the tests run on, with the oldest version of each. */
+/** The supported lines of Node, with the oldest version of each. */
 const testedLines = ["20.20.0", "22.12.0", "24.0.0"]
 
 /** Rules of the compose linter that are not kept: keys are in the order of their matter, and a name is needed for what is built. */

@@ -11,7 +11,7 @@ const requirePackage = createRequire(join(directory, "Main.cjs"))
 /** The loaded chunks by name. */
 const loaded = new Map<string, { readonly exports: unknown; readonly script: Script }>()
 
-/** Where a chunk's compiled code is. V8 accepts it only from the same version with the same flags, which the tag stands for. */
+/** Where a chunk's compiled code is. V8 accepts it only for the same version, flags and kind of processor: the tag depends on all three. */
 const codePath = (path: string) => `${path}.${cachedDataVersionTag().toString(16)}.code`
 
 /** V8 compares only the lengths of the sources. A chunk that was changed in place is newer than its code. */
@@ -37,8 +37,8 @@ const loadScript = (name: string): unknown => {
 }
 
 /**
- * Loads a chunk, with the code that the build has compiled if it is for this version and these flags: that saves a fifth of the
- * processor time of a start. Node's own `require` has no such code, but source maps.
+ * Loads a chunk, with the code that the build has compiled if it is for this version, these flags and this kind of processor: that
+ * saves a fifth of the processor time of a start. Node's own `require` has no such code, but source maps.
  */
 export const loadChunk: (name: string) => unknown = process.sourceMapsEnabled
   ? (name) => requirePackage(`./${name}`)

@@ -38,9 +38,9 @@ export const layerActivityRepoMemory = Layer.effect(
 
     return {
       addCalls: (counts) =>
-        Effect.flatMap(dayBefore(0), (day) =>
+        Effect.flatMap(Effect.all([dayBefore(0), Ref.get(store)]), ([day, accounts]) =>
           Effect.forEach(
-            counts,
+            counts.filter(({ accountId }) => accounts.has(accountId)),
             ({ accountId, calls, connectionId }) =>
               updateAccount(store, accountId, (account) => {
                 const key = `${connectionId} ${day}`

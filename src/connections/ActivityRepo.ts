@@ -122,6 +122,8 @@ export class ActivityRepo extends Context.Tag("catalog/ActivityRepo")<
                 FROM jsonb_to_recordset(${JSON.stringify(counts)}::jsonb) AS r (
                   "accountId" uuid, "connectionId" uuid, calls bigint
                 )
+                -- An account that was deleted since its calls must not keep those of the others from being saved.
+                JOIN account a ON a.id = r."accountId"
                 ORDER BY 1, 2
                 ON CONFLICT (account_id, connection_id, day)
                 DO UPDATE SET calls = connection_activity.calls + excluded.calls`.pipe(discardRows),

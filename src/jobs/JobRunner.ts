@@ -106,8 +106,9 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
     const { giveUp, postpone, release, step } = yield* makeSteps
 
     /** Runs steps of a claimed job for one turn, or until it ends or waits. */
-    const takeTurn = (job: ClaimedJob, turn: number): Effect.Effect<Turn> =>
-      Effect.gen(function* () {
+    const takeTurn = (job: ClaimedJob, turn: number): Effect.Effect<Turn> => {
+      let { attempts } = job
+      return Effect.gen(function* () {
         const kind = kinds.find(({ name }) => name === job.kind)
         if (kind === undefined) return yield* Effect.dieMessage(`This version has no kind of jobs named ${job.kind}.`)
         // Steps that fail are counted by `postpone`, so these attempts ended because their processes died.
@@ -124,6 +125,8 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
             return yield* Effect.as(release(job, seconds, why, false), "ended" as const)
           }
           if (result.right._tag !== "Progress" || result.right.cursor === null) return "ended"
+          // The next step is begun for the first time.
+          attempts = 1
           const now = yield* Clock.currentTimeMillis
           size = nextSize(size, now - before, kind.sizes.max)
           before = now
@@ -137,13 +140,14 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
           Cause.isInterrupted(cause)
             ? Effect.failCause(cause)
             : Effect.as(
-                Effect.catchAllCause(postpone(job, cause), (second) =>
+                Effect.catchAllCause(postpone({ ...job, attempts }, cause), (second) =>
                   Effect.logWarning(`Job ${job.id} keeps its lease until it expires`, second)
                 ),
                 "ended" as const
               )
         )
       )
+    }
 
     return {
       /** Runs all due jobs of all accounts. Other workers may run at the same time. Returns the number of turns. */

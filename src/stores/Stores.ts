@@ -153,15 +153,18 @@ const makeChanges = Effect.gen(function* () {
 
   /**
    * Runs one short transaction under the exclusive import lock, which every writer of the account shares. So no writer
-   * can read the store as linked and write after it was unlinked, and two links of one domain wait for each other.
+   * can read the store as linked and write after it was unlinked, and two links of one domain wait for each other. `first` runs before
+   * the lock is taken, in the same transaction.
    */
   const change = <E>(
     accountId: AccountId,
-    decide: (isLocked: boolean) => Effect.Effect<BegunChange, E, CurrentActor>
+    decide: (isLocked: boolean) => Effect.Effect<BegunChange, E, CurrentActor>,
+    first: Effect.Effect<void, never, CurrentActor> = Effect.void
   ) =>
     transaction
       .run(
         Effect.gen(function* () {
+          yield* first
           const holder = yield* importLock.takeDuringImport(accountId)
           const begun = yield* decide(Option.isSome(holder))
           yield* drafts.raise(accountId, undefined, {
@@ -291,9 +294,10 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
       const domain = canonical(given)
       const before = yield* repo.findByDomain(accountId, domain)
       if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
-      // Before the transaction, because a step of such a job locks its job first and then waits for the import lock.
-      if (Option.isSome(before) && before.value.isLinked) yield* cancelPublishing(before.value.store.id)
-      return yield* change(accountId, (isLocked) =>
+      // Before the import lock, because a step of such a job locks its job first and then waits for that lock.
+      const first =
+        Option.isSome(before) && before.value.isLinked ? cancelPublishing(before.value.store.id) : Effect.void
+      const unlink = (isLocked: boolean) =>
         Effect.gen(function* () {
           const existing = yield* repo.findByDomain(accountId, domain)
           if (Option.isNone(existing) || !existing.value.isLinked)
@@ -303,7 +307,7 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
           yield* repo.unlink(accountId, store.id)
           return { store, job: yield* beginJob("store_unlink", store), change: "store.unlinked" as const }
         })
-      )
+      return yield* change(accountId, unlink, first)
     })
   })
 

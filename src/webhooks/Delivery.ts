@@ -1,4 +1,4 @@
-import { Duration, Effect, Redacted } from "effect"
+import { Array as Arr, Duration, Effect, Redacted } from "effect"
 import { Webhook as Signer } from "standardwebhooks"
 import type { OutsideResponse } from "../connections/OutsideRequest.ts"
 import type { FeedChange } from "../feed/FeedChange.ts"
@@ -91,9 +91,13 @@ export const makePrepare = Effect.gen(function* () {
   const box = yield* SecretBox
   const receivers = yield* makeReceivers
 
-  return (address: string, sealed: ReadonlyArray<Uint8Array>, owner: SecretOwner) =>
+  /** `sealed`: the current secret, then the previous one while it is valid. */
+  return (address: string, [current, ...previous]: Arr.NonEmptyReadonlyArray<Uint8Array>, owner: SecretOwner) =>
     Effect.gen(function* () {
-      const secrets = yield* Effect.forEach(sealed, (each) => box.open(each, owner))
+      const opened = yield* box.open(current, owner)
+      // After the loss of a key only the new secret of `webhook rotate` can be read. Deliveries must not wait until the old one expires.
+      const before = yield* Effect.forEach(previous, (each) => Effect.option(box.open(each, owner)))
+      const secrets = [opened, ...Arr.getSomes(before)]
       const { origin, url } = yield* receivers.open(address)
       const signers = secrets.map((secret) => new Signer(Redacted.value(secret)))
       const deliver: Deliver = (message) =>

@@ -83,7 +83,7 @@ const makeRunTurn = Effect.gen(function* () {
       const began = clock.unsafeCurrentTimeMillis()
       const isLate = () => clock.unsafeCurrentTimeMillis() - began >= turnMillis
       const { accountId, id, previousSecret, secret, url } = claimed
-      const sealed = previousSecret === null ? [secret] : [secret, previousSecret]
+      const sealed = [secret, ...(previousSecret === null ? [] : [previousSecret])] as const
       const deliver = yield* prepare(url, sealed, { accountId, webhookId: id })
       for (let webhook = claimed; ; ) {
         const batch = yield* readBatch(webhook)

@@ -8,7 +8,7 @@ import { FieldUndo, type UndoWindow } from "../../src/connections/UndoRules.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import { PimLocked } from "../../src/model/Errors.ts"
-import { ConnectionId, type EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
+import { AccountId, ConnectionId, type EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
 import { plusMicros } from "../../src/model/Timestamp.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
@@ -365,7 +365,9 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(yield* activity.days(accountId, connectionId), [])
             yield* Effect.replicateEffect(activity.countCall({ accountId, connectionId }), 3)
             yield* activity.writeCalls
-            yield* repo.addCalls([{ accountId, connectionId, calls: 4 }])
+            // The count of an account that was deleted meanwhile is left out.
+            const deleted = yield* mintId(AccountId)
+            yield* repo.addCalls([deleted, accountId].map((each) => ({ accountId: each, connectionId, calls: 4 })))
             // A call that is not saved yet is shown too.
             yield* activity.countCall({ accountId, connectionId })
             yield* write(agent, { title: "Agent", vendor: "Agent" })

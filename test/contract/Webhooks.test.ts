@@ -382,6 +382,12 @@ for (const engine of all) {
             yield* runDue
             assert.lengthOf(arrived(), 2)
             assert.match((yield* get(id)).problem ?? "", /^The webhook's secret cannot be decrypted: SECRET_KEY is not/)
+            // A new secret is enough, although the previous one is valid for a day and cannot be read.
+            const renewed = yield* webhooks.rotate(id)
+            yield* advance(day / 2)
+            yield* runDue
+            const third = arrived()[2] ?? assert.fail("the change did not arrive")
+            assert.isTrue(isVerified(renewed.secret, third))
           }).pipe(actingAs(actor))
         })
       )

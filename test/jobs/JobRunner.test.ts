@@ -87,6 +87,27 @@ it.effect("a step that always fails ends the job, which keeps its finished steps
   }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
 )
 
+it.effect("the failures of a step that finished in the end do not count for the next step", () =>
+  Effect.gen(function* () {
+    const { after } = yield* aJob((number) =>
+      number === 5
+        ? Effect.succeed(progress(1))
+        : number === 7
+          ? Effect.succeed(progress(null))
+          : Effect.dieMessage("broken")
+    )
+    for (const [seconds, steps] of [
+      [0, 1],
+      [1, 2],
+      [2, 3],
+      [4, 4]
+    ] as const)
+      assert.deepInclude(yield* after(seconds), { state: "queued", steps })
+    assert.deepInclude(yield* after(8), { state: "queued", done: 1, steps: 6 })
+    assert.deepInclude(yield* after(1), { state: "done", done: 2, steps: 7 })
+  }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
+)
+
 it.effect("waits for the database without giving up, states what it waits for, and stops with a reason", () =>
   Effect.gen(function* () {
     const { after } = yield* aJob((number) =>
