@@ -8,11 +8,11 @@ import { TLSSocket } from "node:tls"
 import { Context, Data, Effect, type Scope } from "effect"
 import { isPublicAddress } from "./PublicAddress.ts"
 
-/** Time limit of one DNS query, which is sent twice. */
+/** Time limit of the first DNS query to each server. Each server is asked twice, and the second query may take longer. */
 const queryMillis = 2_000
 
 /**
- * Resolves host names that strangers chose: by DNS queries of this process, within `timeout` milliseconds for each try. It does not
+ * Resolves host names that strangers chose: by DNS queries of this process. `timeout`: milliseconds of the first query. It does not
  * use the operating system's resolver, because Node runs that on two threads, on which the look-up of the database's host would
  * then wait for slow names of strangers. Names of /etc/hosts are not found.
  */
