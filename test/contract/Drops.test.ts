@@ -89,6 +89,13 @@ const live = ({ accountId }: Shop, storeId: StoreId, id: EntityId, key: string) 
     (records) => [...records].find(({ entityId }) => entityId === id)?.attributes[key]?.value
   )
 
+/** Runs due steps until the store's shop has this price of the variant. */
+const untilPrice = (shop: Shop, storeId: StoreId, value: string) =>
+  Effect.repeat(Effect.zipRight(runDue, live(shop, storeId, shop.variant, "price")), {
+    until: (price) => price === value,
+    schedule: Schedule.spaced("10 millis")
+  })
+
 const draft = (id: EntityId, storeId: StoreId, key: string) =>
   Effect.map(
     Effect.flatMap(Drafts, (drafts) => drafts.get(id, storeId)),
@@ -308,16 +315,13 @@ for (const engine of all) {
       it.effect("end on the other stores if a store is unlinked while its publish is pending", () =>
         inShop((shop) =>
           Effect.gen(function* () {
-            const { accountId, one, two, variant } = shop
+            const { accountId, one, two } = shop
             const shops = yield* DemoShops
             yield* shops.fail({ accountId, storeId: two.id }, { kind: "error", percent: 100, delayMillis: 0 })
             const drop = yield* aDrop(price(shop, null))
             yield* advance(hour)
             yield* until(drop.id, "applying")
-            yield* Effect.repeat(Effect.zipRight(runDue, live(shop, one.id, variant, "price")), {
-              until: (price) => price === "8.00",
-              schedule: Schedule.spaced("10 millis")
-            })
+            yield* untilPrice(shop, one.id, "8.00")
             yield* assertStays(drop.id)
             yield* (yield* Stores).unlink(two.domain)
             const failed = yield* until(drop.id, "failed")
@@ -326,10 +330,7 @@ for (const engine of all) {
               message: "The store was unlinked before the publish had ended."
             })
             yield* advance(hour)
-            yield* Effect.repeat(Effect.zipRight(runDue, live(shop, one.id, variant, "price")), {
-              until: (price) => price === "10.00",
-              schedule: Schedule.spaced("10 millis")
-            })
+            yield* untilPrice(shop, one.id, "10.00")
           })
         )
       )
