@@ -46,6 +46,7 @@ import { ImportLockRepo } from "./drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions, OwnDefinitions } from "./drafts/MetafieldDefinitions.ts"
 import { Drops } from "./drops/Drops.ts"
 import { DropsRepo } from "./drops/DropsRepo.ts"
+import { layerReopenDrops } from "./drops/ReopenDrops.ts"
 import { AccountEventsRepo } from "./events/AccountEventsRepo.ts"
 import { ExportItemsRepo } from "./exports/ExportItemsRepo.ts"
 import { ExportJobs } from "./exports/ExportJobs.ts"
@@ -144,7 +145,7 @@ const CoreServices = Layer.mergeAll(
   StoreData.layer,
   OwnDefinitions.layer.pipe(Layer.provide(CatalogChanges.layer)),
   Stores.layer.pipe(
-    Layer.provide(Layer.merge(layerScanAfterUnlink, StoreAccess.layer)),
+    Layer.provide(Layer.mergeAll(layerReopenDrops, layerScanAfterUnlink, StoreAccess.layer)),
     Layer.provideMerge(Jobs.layer),
     Layer.provide(FaultInjector.layer)
   )

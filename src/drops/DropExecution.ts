@@ -24,6 +24,7 @@ import {
   outcomesOf,
   type PlannedStep,
   startDrop,
+  unlinkedBeforePublished,
   type ValuesToPublish,
   withdrawFailed
 } from "./DropStep.ts"
@@ -82,7 +83,8 @@ const makeStartAndEnd = Effect.gen(function* () {
   const end = (due: DueStep, drop: LockedDrop) =>
     Effect.gen(function* () {
       const locked = yield* lockTargets(due.accountId, drop.effects)
-      const effects = yield* carryOut(due.id, endDrop(drop.effects, locked))
+      const linked = new Set((yield* stores.list(due.accountId)).map(({ id }) => id))
+      const effects = yield* carryOut(due.id, endDrop(drop.effects, linked, locked))
       yield* repo.move(due, { status: drop.status, next: "settle_end", effects, outcomes: [] })
     })
 
@@ -153,18 +155,13 @@ const makeSettle = Effect.gen(function* () {
 
 const noRecord: PublishError = { code: "OUTCOME_UNKNOWN", message: "The outcome of the publish is unknown." }
 
-const unlinked: PublishError = {
-  code: "STORE_UNLINKED",
-  message: "The store was unlinked before the publish had ended."
-}
-
 const isPublished = (record: PublicationRecord | undefined): record is PublicationRecord =>
   record?.state === "published"
 
 const failed = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect => ({
   ...effect,
   outcome: "failed",
-  error: record?.state === "pending" ? unlinked : (record?.error ?? noRecord)
+  error: record?.state === "pending" ? unlinkedBeforePublished : (record?.error ?? noRecord)
 })
 
 const settleEnd = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect =>

@@ -73,6 +73,21 @@ export interface PlannedStep {
   readonly publishes: ReadonlyArray<ValuesToPublish>
 }
 
+export const unlinkedCode = "STORE_UNLINKED"
+
+export const unlinkedBeforePublished: PublishError = {
+  code: unlinkedCode,
+  message: "The store was unlinked before the publish had ended."
+}
+
+const unlinkedBeforeEnd: PublishError = {
+  code: unlinkedCode,
+  message: "The store was unlinked before the drop ended."
+}
+
+/** Whether an effect failed because its store was unlinked. `DropsRepo.reopen` reopens it when the store is linked again. */
+export const isUnlinked = ({ error, outcome }: DropEffect) => outcome === "failed" && error?.code === unlinkedCode
+
 const toPublishes = (
   entries: ReadonlyArray<Pick<DropEffect, "entityId" | "storeId" | "field" | "value">>
 ): ReadonlyArray<ValuesToPublish> => {
@@ -160,18 +175,37 @@ const restoreOverride = ({ entityId, field, overrideBefore, storeId }: DropEffec
     ...(overrideBefore === null ? {} : { types: { [field]: overrideBefore.type } })
   })
 
-/** Plans the end: applied changes get their earlier values back. Fields that were edited meanwhile do not change. */
-export const endDrop = (effects: ReadonlyArray<DropEffect>, locked: LockedCatalog): PlannedStep => {
-  const applied = effects.filter(({ outcome }) => outcome === "applied")
-  const untouched = applied.filter((effect) => isUntouched(locked, effect))
-  const edited = applied.filter((effect) => !isUntouched(locked, effect))
+/** Whether the store's override is the one from before the drop. */
+const isRestored = (locked: LockedCatalog, { entityId, field, overrideBefore, storeId }: DropEffect) =>
+  versionOn(locked, entityId, storeId)?.overrides[field]?.value === overrideBefore?.value
+
+/**
+ * Plans the end: applied changes get their earlier values back. Fields that were edited meanwhile do not change. Changes on stores
+ * that are not linked fail, and end when the store is linked again: whether their publish was sent before is not known for sure, so
+ * the earlier value is published even if its draft was restored before.
+ */
+export const endDrop = (
+  effects: ReadonlyArray<DropEffect>,
+  linked: ReadonlySet<StoreId>,
+  locked: LockedCatalog
+): PlannedStep => {
+  const toEnd = effects.filter((effect) => effect.outcome === "applied" || isUnlinked(effect))
+  const onLinked = toEnd.filter(({ storeId }) => linked.has(storeId))
+  const isOpen = (effect: DropEffect) =>
+    isUntouched(locked, effect) || (isUnlinked(effect) && isRestored(locked, effect))
+  const open = onLinked.filter(isOpen)
   return {
     effects: [
-      ...untouched.map((effect) => ({ ...effect, outcome: null })),
-      ...edited.map((effect) => ({ ...effect, outcome: "skipped" as const }))
+      ...open.map((effect) => ({ ...effect, outcome: null, error: null })),
+      ...onLinked
+        .filter((effect) => !isOpen(effect))
+        .map((effect) => ({ ...effect, outcome: "skipped" as const, error: null })),
+      ...toEnd
+        .filter(({ storeId }) => !linked.has(storeId))
+        .map((effect) => ({ ...effect, outcome: "failed" as const, error: unlinkedBeforeEnd }))
     ],
-    changes: untouched.map(restoreOverride),
-    publishes: toPublishes(untouched.map((effect) => ({ ...effect, value: effect.acceptedBefore })))
+    changes: open.map(restoreOverride),
+    publishes: toPublishes(open.map((effect) => ({ ...effect, value: effect.acceptedBefore })))
   }
 }
 

@@ -8,7 +8,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import type { AccountId, DropId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { DueStep, LockedDrop } from "./DropStep.ts"
+import { DueStep, LockedDrop, unlinkedCode } from "./DropStep.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
 
 type Repo = Context.Tag.Service<DropsRepo>
@@ -124,7 +124,39 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
 }
 
 /** Statements that save the result of a step. */
-export const makeStepWrites = (sql: SqlClient): Pick<Repo, "move"> => ({
+export const makeStepWrites = (sql: SqlClient, hints: WorkHints | undefined): Pick<Repo, "move" | "reopen"> => ({
+  reopen: (accountId, storeId) =>
+    Effect.gen(function* () {
+      const isUnlinked = sql`
+        f.account_id = ${accountId} AND f.store_id = ${storeId} AND f.outcome = 'failed'
+        AND f.error->>'code' = ${unlinkedCode}`
+      const started = yield* sql`
+        WITH reopened AS (
+          UPDATE drop_effect f SET outcome = NULL, error = NULL
+          WHERE ${isUnlinked} AND NOT EXISTS (
+            SELECT FROM drop_claim c WHERE c.account_id = ${accountId} AND c.drop_id = f.drop_id AND c.step = 'end'
+          )
+          RETURNING f.drop_id, f.ordinal
+        ), changed AS (
+          UPDATE drop_change c SET outcome = NULL, error = NULL
+          FROM reopened r
+          WHERE c.account_id = ${accountId} AND c.drop_id = r.drop_id AND c.ordinal = r.ordinal
+        )
+        UPDATE drop d SET status = 'applying', next_step = 'settle_start'
+        WHERE d.account_id = ${accountId} AND d.id IN (SELECT r.drop_id FROM reopened r)
+        RETURNING d.id`
+      const ended = yield* sql`
+        WITH unclaimed AS (
+          DELETE FROM drop_claim c
+          WHERE c.account_id = ${accountId} AND c.step = 'end'
+            AND c.drop_id IN (SELECT f.drop_id FROM drop_effect f WHERE ${isUnlinked})
+          RETURNING c.drop_id
+        )
+        UPDATE drop d SET next_step = 'end'
+        WHERE d.account_id = ${accountId} AND d.id IN (SELECT u.drop_id FROM unclaimed u)
+        RETURNING d.id`
+      if (hints !== undefined && started.length + ended.length > 0) yield* hints.add(accountId)
+    }).pipe(orDie),
   move: ({ accountId, id }, { effects, next, outcomes, status }) =>
     Effect.gen(function* () {
       yield* insertAll(

@@ -4,7 +4,7 @@ import type { MemorySlices, MemoryState } from "../database/MemoryStore.memory.t
 import { type MemoryAccount, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { Actor } from "../model/Actor.ts"
 import { type Attributes, titleOf } from "../model/Attribute.ts"
-import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
+import type { AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import type { DropThing } from "./Composition.ts"
 import {
@@ -16,7 +16,7 @@ import {
   isSameTime,
   type PlannedDrop
 } from "./Drop.ts"
-import type { ChangeOutcome, DropEffect, DropStepName } from "./DropStep.ts"
+import { type ChangeOutcome, type DropEffect, type DropStepName, isUnlinked } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
 
 /** A drop, its next step and its effects. */
@@ -217,7 +217,7 @@ const makeReads = (store: Store): Pick<Repo, "between" | "dueBetween" | "find" |
     })
 })
 
-const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move"> => ({
+const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen"> => ({
   due: (limit, except) =>
     Effect.gen(function* () {
       const time = yield* now
@@ -245,6 +245,11 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move"> => ({
       const { actor, effects, planned, status } = drop
       return Option.some({ actor, status, endsAt: planned.ends_at, changes: planned.changes, effects })
     }),
+  reopen: (accountId, storeId) =>
+    updateAccount(store, accountId, (account) => ({
+      ...account,
+      drops: new Map([...account.drops].map(([id, drop]) => [id, reopenOn(drop, storeId)]))
+    })),
   move: ({ accountId, id }, { effects, next, outcomes, status }) =>
     updateDrop(store, accountId, id, (drop) => {
       const isKept = (effect: DropEffect) =>
@@ -261,6 +266,21 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move"> => ({
       }
     })
 })
+
+const reopenOn = (drop: MemoryDrop, storeId: StoreId): MemoryDrop => {
+  const isReopened = (effect: DropEffect) => effect.storeId === storeId && isUnlinked(effect)
+  if (!drop.effects.some(isReopened)) return drop
+  if (drop.claims.includes("end"))
+    return { ...drop, nextStep: "end", claims: drop.claims.filter((step) => step !== "end") }
+  const reopened = new Set(drop.effects.filter(isReopened).map(({ ordinal }) => ordinal))
+  return {
+    ...drop,
+    status: "applying",
+    nextStep: "settle_start",
+    effects: drop.effects.map((effect) => (isReopened(effect) ? { ...effect, outcome: null, error: null } : effect)),
+    outcomes: drop.outcomes.filter(({ ordinal }) => !reopened.has(ordinal))
+  }
+}
 
 const compare = (left: string, right: string) => (left === right ? 0 : left < right ? -1 : 1)
 

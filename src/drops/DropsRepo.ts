@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, type Option } from "effect"
 import { makeWorkHints } from "../database/WorkHintsRepo.ts"
 import type { Actor } from "../model/Actor.ts"
-import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
+import type { AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import type { DropThing, ThingsQuery } from "./Composition.ts"
 import type { Drop, DropPlace, DropRow, DropStatus, DropTarget, Overlap, PlannedDrop } from "./Drop.ts"
@@ -78,6 +78,11 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
      * step is no longer due, or another process has locked the drop or recorded the step.
      */
     readonly lock: (due: DueStep) => Effect.Effect<Option.Option<LockedDrop>>
+    /**
+     * Reopens the effects on a store that failed because it was unlinked. A drop that was not ended settles them as effects of its start.
+     * A drop that was ended is due to end again.
+     */
+    readonly reopen: (accountId: AccountId, storeId: StoreId) => Effect.Effect<void>
     /** Saves the result of a step and sets the next step. Replaces existing effects. */
     readonly move: (
       due: Pick<DueStep, "accountId" | "id">,
@@ -100,7 +105,7 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
         ...makeDropReads(sql),
         ...makeReadThings(sql),
         ...makeDueSteps(sql, hints),
-        ...makeStepWrites(sql)
+        ...makeStepWrites(sql, hints)
       }
     })
   )

@@ -19,6 +19,7 @@ import { PlatformClient } from "../platform/PlatformClient.ts"
 import { type PlatformReadError, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { mintId } from "../runtime/Identifiers.ts"
+import { LinkHook } from "./LinkHook.ts"
 import {
   canonical,
   checkStore,
@@ -133,6 +134,7 @@ export class Stores extends Context.Tag("catalog/Stores")<
 /** Runs the transaction that links or unlinks a store, and the job after it. */
 const makeChanges = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
+  const hook = yield* LinkHook
   const importLock = yield* ImportLockRepo
   const jobs = yield* Jobs
   const repo = yield* StoresRepo
@@ -142,6 +144,7 @@ const makeChanges = Effect.gen(function* () {
   const beginJob = (kind: "store_link" | "store_unlink", { domain, id }: Store) =>
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
+      if (kind === "store_link") yield* hook.onLinkedAgain(accountId, id)
       return yield* jobs.begin({
         kind,
         title: `${kind === "store_link" ? "Link" : "Unlink"} ${domain}`,

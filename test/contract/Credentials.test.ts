@@ -5,6 +5,7 @@ import type { Transaction } from "../../src/database/Transaction.ts"
 import type { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import type { HistoryRepo } from "../../src/drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import type { DropsRepo } from "../../src/drops/DropsRepo.ts"
 import type { HealthRepo } from "../../src/health/HealthRepo.ts"
 import type { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import { ValidationFailed } from "../../src/model/Errors.ts"
@@ -55,6 +56,7 @@ type Needed =
   | ApiKeys
   | CatalogChanges
   | DraftsRepo
+  | DropsRepo
   | HealthRepo
   | ImportLockRepo
   | PlatformClient

@@ -106,6 +106,13 @@ const draft = (id: EntityId, storeId: StoreId, key: string) =>
     })
   )
 
+/** Checks that the variant has the price from before the drop, in the store's shop and in its draft. */
+const assertRestored = (shop: Shop, storeId: StoreId) =>
+  Effect.gen(function* () {
+    assert.strictEqual(yield* live(shop, storeId, shop.variant, "price"), "10.00")
+    assert.deepStrictEqual(yield* draft(shop.variant, storeId, "price"), { value: "10.00", own: false, pending: false })
+  })
+
 const apply = (...changes: ReadonlyArray<CatalogChange>) =>
   Effect.flatMap(CatalogChanges, (service) => service.apply(changes))
 
@@ -331,6 +338,103 @@ for (const engine of all) {
             })
             yield* advance(hour)
             yield* untilPrice(shop, one.id, "10.00")
+            // The store is linked again after the end: it gets its earlier price, and the drop's override is removed.
+            yield* shops.repair({ accountId, storeId: two.id })
+            yield* (yield* Stores).link({ domain: two.domain, platform: "demo" })
+            const reverted = yield* until(drop.id, "reverted")
+            assert.deepInclude(reverted.changes[0], { outcome: "reverted", error: null })
+            yield* assertRestored(shop, two.id)
+            yield* assertStays(drop.id)
+          })
+        )
+      )
+
+      it.effect("go on with a store that is linked again before the end, also if they have none", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, product, two, variant } = shop
+            const shops = yield* DemoShops
+            const { link, unlink } = yield* Stores
+            yield* shops.fail({ accountId, storeId: two.id }, { kind: "error", percent: 100, delayMillis: 0 })
+            const drop = yield* aDrop(price(shop, two.id))
+            const endless = yield* aDrop([{ entity_id: product, store_id: two.id, field: "vendor", value: "Tern" }], {
+              to: null
+            })
+            yield* advance(hour)
+            yield* runDue
+            yield* unlink(two.domain)
+            for (const { id } of [drop, endless]) yield* until(id, "failed")
+            yield* shops.repair({ accountId, storeId: two.id })
+            yield* link({ domain: two.domain, platform: "demo" })
+            const reopened = yield* get(drop.id)
+            assert.strictEqual(reopened.status, "applying")
+            assert.deepInclude(reopened.changes[0], { outcome: null, error: null })
+            for (const { id } of [drop, endless]) yield* until(id, "applied")
+            assert.strictEqual(yield* live(shop, two.id, variant, "price"), "8.00")
+            assert.strictEqual(yield* live(shop, two.id, product, "vendor"), "Tern")
+            yield* advance(hour)
+            yield* until(drop.id, "reverted")
+            yield* assertRestored(shop, two.id)
+          })
+        )
+      )
+
+      it.effect("end on a store that was unlinked at the end when it is linked again", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, two, variant } = shop
+            const { link, unlink } = yield* Stores
+            const [drop, edited] = yield* Effect.all([
+              aDrop(price(shop, null)),
+              aDrop([{ entity_id: shop.product, store_id: two.id, field: "vendor", value: "Sold out" }])
+            ])
+            yield* advance(hour)
+            yield* until(drop.id, "applied")
+            yield* until(edited.id, "applied")
+            yield* unlink(two.domain)
+            yield* advance(hour)
+            const failed = yield* until(drop.id, "failed")
+            assert.deepStrictEqual(failed.changes[0]?.error, {
+              code: "STORE_UNLINKED",
+              message: "The store was unlinked before the drop ended."
+            })
+            yield* untilPrice(shop, one.id, "10.00")
+            yield* until(edited.id, "failed")
+            yield* link({ domain: two.domain, platform: "demo" })
+            yield* apply(
+              CatalogChange.SetOverrides({ entityId: shop.product, storeId: two.id, values: { vendor: "Tern" } })
+            )
+            yield* until(drop.id, "reverted")
+            yield* assertRestored(shop, two.id)
+            assert.strictEqual(yield* live(shop, one.id, variant, "price"), "10.00")
+            yield* Effect.repeat(Effect.zipRight(runDue, get(edited.id)), {
+              until: ({ changes }) => changes[0]?.outcome === "skipped",
+              schedule: Schedule.spaced("10 millis")
+            })
+            assert.deepInclude(yield* draft(shop.product, two.id, "vendor"), { value: "Tern", own: true })
+          })
+        )
+      )
+
+      it.effect("are reverted when a store is linked again whose last publish was pending", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, two } = shop
+            const shops = yield* DemoShops
+            const { link, unlink } = yield* Stores
+            const drop = yield* aDrop(price(shop, null))
+            yield* advance(hour)
+            yield* until(drop.id, "applied")
+            yield* shops.fail({ accountId, storeId: two.id }, { kind: "error", percent: 100, delayMillis: 0 })
+            yield* advance(hour)
+            yield* runDue
+            yield* unlink(two.domain)
+            const failed = yield* until(drop.id, "failed")
+            assert.strictEqual(failed.changes[0]?.error?.code, "STORE_UNLINKED")
+            yield* shops.repair({ accountId, storeId: two.id })
+            yield* link({ domain: two.domain, platform: "demo" })
+            yield* until(drop.id, "reverted")
+            yield* assertRestored(shop, two.id)
           })
         )
       )
