@@ -1,5 +1,6 @@
 import { Effect, Either, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
+import type { NotFound } from "../model/Errors.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import { PlatformClient, type PlatformStore } from "../platform/PlatformClient.ts"
@@ -124,9 +125,13 @@ const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions) =>
         }
       })
 
-    const decide = (claimed: ClaimedPublication, publication: Publication): Effect.Effect<Decision> =>
+    const decide = (
+      claimed: ClaimedPublication,
+      publication: Publication,
+      open: Effect.Effect<PlatformStore, NotFound | PlatformRefused>
+    ): Effect.Effect<Decision> =>
       Effect.gen(function* () {
-        const opened = yield* Effect.either(access.open(claimed.accountId, claimed.storeId))
+        const opened = yield* Effect.either(open)
         if (Either.isLeft(opened)) return opened.left._tag === "NotFound" ? { _tag: "GiveBack" } : refuse(opened.left)
         const store = opened.right
         if (claimed.attempts > 1) {
@@ -137,10 +142,10 @@ const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions) =>
       })
 
     return (claimed: ClaimedPublication, publication: Publication): Effect.Effect<Decision> =>
-      Effect.tap(decide(claimed, publication), (decision) =>
-        decision._tag === "Refuse"
-          ? access.recordRefusal(claimed.accountId, claimed.storeId, decision.error)
-          : Effect.void
+      Effect.flatMap(access.read(claimed.accountId, claimed.storeId), ({ open, recordRefusal }) =>
+        Effect.tap(decide(claimed, publication, open), (decision) =>
+          decision._tag === "Refuse" ? recordRefusal(decision.error) : Effect.void
+        )
       )
   })
 

@@ -33,23 +33,15 @@ const make = Effect.gen(function* () {
   const stores = yield* StoresRepo
   const registry = yield* PlatformRegistry
   const secrets = yield* SecretBox
-  return {
-    /** Records that the platform refused the credentials of a store, if that is why it refused a call. */
-    recordRefusal: (accountId: AccountId, storeId: StoreId, { code, message }: PublishError) =>
-      credentialRefusals.has(code) ? stores.recordCredentialTest(accountId, storeId, message) : Effect.void,
-    /**
-     * Returns a linked store with its credentials. NotFound: the account has no such store. PlatformRefused: the
-     * credentials are missing or cannot be decrypted. If no adapter serves the store's platform, it returns no
-     * credentials, and every call fails.
-     */
-    open: Effect.fn("StoreAccess.open")(function* (accountId: AccountId, storeId: StoreId) {
+
+  const openWith = (accountId: AccountId, storeId: StoreId, sealed: Option.Option<Uint8Array>) =>
+    Effect.gen(function* () {
       const store = yield* stores.find(accountId, storeId)
       if (Option.isNone(store)) return yield* new NotFound()
       const { domain, platform } = store.value
       const opened = { accountId, storeId, domain, platform }
       const adapter = Option.getOrUndefined(registry.find(platform))
       if (adapter === undefined || adapter.fields.length === 0) return { ...opened, credentials: {} }
-      const sealed = yield* stores.credential(accountId, storeId)
       if (Option.isNone(sealed)) return yield* noCredentials(adapter)
       const text = yield* Effect.mapError(secrets.open(sealed.value, { accountId, storeId }), ({ message }) =>
         refuse("ACCESS_TOKEN_UNREADABLE", message)
@@ -57,6 +49,32 @@ const make = Effect.gen(function* () {
       const credentials = fromText(adapter, text)
       return Option.isNone(credentials) ? yield* otherFields(adapter) : { ...opened, credentials: credentials.value }
     })
+
+  const read = Effect.fn("StoreAccess.read")(function* (accountId: AccountId, storeId: StoreId) {
+    const sealed = yield* stores.credential(accountId, storeId)
+    const record = (refusal: string | null) => stores.recordCredentialTest(accountId, storeId, sealed, refusal)
+    return {
+      open: openWith(accountId, storeId, sealed),
+      record,
+      recordRefusal: ({ code, message }: PublishError) => (credentialRefusals.has(code) ? record(message) : Effect.void)
+    }
+  })
+
+  return {
+    /**
+     * Reads the saved credentials of a store. `open`: the store with these credentials, see `open` below. `record`: saves that the
+     * platform accepted them (null), or why it refused them. `recordRefusal`: the same, if they are why it refused a call. Nothing is
+     * saved if the store has other credentials by now.
+     */
+    read,
+    /**
+     * Returns a linked store with its credentials. NotFound: the account has no such store. PlatformRefused: the
+     * credentials are missing or cannot be decrypted. If no adapter serves the store's platform, it returns no
+     * credentials, and every call fails.
+     */
+    open: Effect.fn("StoreAccess.open")((accountId: AccountId, storeId: StoreId) =>
+      Effect.flatMap(read(accountId, storeId), ({ open }) => open)
+    )
   }
 })
 

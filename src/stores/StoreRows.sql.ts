@@ -142,10 +142,13 @@ export const makeStoreCredentials = (
   return {
     credentialTests: (accountId) =>
       Effect.map(credentialTests(accountId), (rows) => new Map(rows.map(({ id, ...test }) => [id, test]))),
-    recordCredentialTest: (accountId, id, refusal) =>
+    recordCredentialTest: (accountId, id, tested, refusal) =>
       sql`
         UPDATE store SET tested_at = app_now(), refusal = ${refusal}
-        WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`.pipe(discardRows),
+        WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'
+          AND credential IS NOT DISTINCT FROM ${Option.getOrNull(Option.map(tested, Buffer.from))}::bytea`.pipe(
+        discardRows
+      ),
     credential: (accountId, id) =>
       Effect.map(
         credential(accountId, id),

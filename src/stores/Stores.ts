@@ -231,7 +231,7 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
           if (adapter.fields.length > 0) {
             const sealed = yield* secrets.seal(toText(adapter, credentials), { accountId, storeId: store.id })
             yield* repo.keepCredential(accountId, store.id, sealed)
-            yield* repo.recordCredentialTest(accountId, store.id, null)
+            yield* repo.recordCredentialTest(accountId, store.id, Option.some(sealed), null)
           }
           return {
             store,
@@ -317,16 +317,16 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
 const makeTestCredential = Effect.gen(function* () {
   const access = yield* StoreAccess
   const platforms = yield* PlatformClient
-  const repo = yield* StoresRepo
 
   return Effect.fn("Stores.testCredential")(function* (id: StoreId) {
     const { accountId } = yield* CurrentActor
-    const refusal = yield* access.open(accountId, id).pipe(
+    const { open, record } = yield* access.read(accountId, id)
+    const refusal = yield* open.pipe(
       Effect.flatMap(platforms.verify),
       Effect.as(null),
       Effect.catchTag("PlatformRefused", ({ message }) => Effect.succeed(message))
     )
-    yield* repo.recordCredentialTest(accountId, id, refusal)
+    yield* record(refusal)
     return refusal
   })
 })

@@ -29,6 +29,8 @@ export const emptyStores: Pick<MemorySlices, "credentials" | "credentialTests" |
   timeZones: new Map()
 }
 
+const isSameCredential = Option.getEquivalence<Uint8Array>((left, right) => Buffer.from(left).equals(right))
+
 /** The encrypted credentials of linked stores, and their tests. */
 const credentialsIn = (
   memory: Context.Tag.Service<MemoryStore>
@@ -50,10 +52,10 @@ const credentialsIn = (
     ),
   credentialTests: (accountId) =>
     Effect.map(Ref.get(memory), (state) => state.get(accountId)?.credentialTests ?? new Map()),
-  recordCredentialTest: (accountId, id, refusal) =>
+  recordCredentialTest: (accountId, id, tested, refusal) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>
       updateAccount(memory, accountId, (account) =>
-        account.stores.has(id)
+        account.stores.has(id) && isSameCredential(Option.fromNullable(account.credentials.get(id)), tested)
           ? {
               ...account,
               credentialTests: new Map(account.credentialTests).set(id, { testedAt: fromMillis(now), refusal })

@@ -61,8 +61,13 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     ) => Effect.Effect<boolean>
     /** The last tests of the credentials of linked stores, as far as they were tested since they were kept. */
     readonly credentialTests: (accountId: AccountId) => Effect.Effect<ReadonlyMap<StoreId, CredentialTest>>
-    /** Records that the platform accepted the credential of a linked store now, or why it refused it. */
-    readonly recordCredentialTest: (accountId: AccountId, id: StoreId, refusal: string | null) => Effect.Effect<void>
+    /** Records that the platform accepted the credential of a linked store now, or why it refused it. Not if it was replaced meanwhile. */
+    readonly recordCredentialTest: (
+      accountId: AccountId,
+      id: StoreId,
+      tested: Option.Option<Uint8Array>,
+      refusal: string | null
+    ) => Effect.Effect<void>
     /**
      * Reserves the store of this domain for the account until it is unlinked. False: another account has reserved it. Call this
      * only after the caller has proved to own the store, in the transaction that links it.

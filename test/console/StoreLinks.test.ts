@@ -114,7 +114,7 @@ layer(PagesServer, { excludeTestServices: true })("linking and unlinking a store
       assert.notInclude(yield* stores, "Token")
       yield* repo.link(accountId, { ...shop, platform: "shopify" })
       assert.include(yield* stores, "Token not tested yet")
-      yield* repo.recordCredentialTest(accountId, shop.id, null)
+      yield* repo.recordCredentialTest(accountId, shop.id, Option.none(), null)
       assert.match(yield* stores, /Token Accepted by the store .+ Test the token Replace the token Unlink/)
       // The store has no saved token, so it is not called.
       const form = { csrf, id: shop.id }

@@ -220,7 +220,7 @@ for (const engine of all) {
 
       it.effect("the last answer to the token is kept until the token is replaced or the store is unlinked", () =>
         Effect.gen(function* () {
-          const { actor } = yield* anAccount()
+          const { accountId, actor } = yield* anAccount()
           const other = yield* anAccount()
           const { credentialTests, list, testCredential, unlink } = yield* Stores
           const server = yield* ShopifyTestServer
@@ -236,9 +236,17 @@ for (const engine of all) {
           server.revoke(first)
           assert.strictEqual(yield* test, revoked)
           assert.strictEqual(yield* refusalOf, revoked)
+          const { recordRefusal } = yield* (yield* StoreAccess).read(accountId, store.id)
           yield* linking(second).pipe(actingAs(actor))
           assert.strictEqual(yield* refusalOf, null)
+          // A call that began with the earlier token is refused only now.
+          yield* recordRefusal({ code: "UNAUTHORIZED", message: revoked })
+          assert.strictEqual(yield* refusalOf, null)
+          const { recordRefusal: recordNew } = yield* (yield* StoreAccess).read(accountId, store.id)
+          yield* recordNew({ code: "UNAUTHORIZED", message: revoked })
+          assert.strictEqual(yield* refusalOf, revoked)
           assert.strictEqual(yield* test, null)
+          assert.strictEqual(yield* refusalOf, null)
           const stranger = testCredential(store.id).pipe(actingAs(other.actor))
           assert.deepInclude(yield* Effect.flip(stranger), { _tag: "NotFound" })
           yield* unlink(domain).pipe(actingAs(actor))

@@ -271,7 +271,7 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* stores.timeZones(accountId)
     yield* stores.keepTimeZone(accountId, storeId, "Europe/Berlin")
     yield* stores.credentialTests(accountId)
-    yield* stores.recordCredentialTest(accountId, storeId, null)
+    yield* stores.recordCredentialTest(accountId, storeId, Option.none(), null)
     const publications = yield* PublicationsRepo
     yield* publications.failures(accountId, 20)
     yield* publications.pendingCounts(accountId, storeId)

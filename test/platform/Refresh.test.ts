@@ -9,6 +9,7 @@ import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { Mirror } from "../../src/storedata/Mirror.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { openAs } from "../support/OpenStore.ts"
 import { rowsRead } from "../support/RowsRead.ts"
 import { layerServer, serverAnswers } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
@@ -24,17 +25,7 @@ const quiet = () => Effect.void
 /** The tables that are searched for matching records. */
 const matched = ["import_record", "store_version"]
 
-const Access = Layer.succeed(StoreAccess, {
-  recordRefusal: () => Effect.void,
-  open: (accountId, storeId) =>
-    Effect.succeed({
-      accountId,
-      storeId,
-      domain,
-      platform: "shopify" as const,
-      credentials: { token: Redacted.make(token) }
-    })
-})
+const Access = Layer.succeed(StoreAccess, openAs(domain, Redacted.make(token)))
 
 /** The complete import on the server's database, with the adapter connected to Shopify's schema. */
 const TestLayer = Imports.layer.pipe(

@@ -138,12 +138,15 @@ export const makeStoreReading = Effect.gen(function* () {
   ): Effect.Effect<FetchedStore, PlatformReadError | ValidationFailed | NotFound> =>
     Effect.gen(function* () {
       const { createdAt: begunAt } = yield* Effect.flatMap(repo.find(accountId, id), Effect.orDie)
-      const opened = yield* access.open(accountId, store.id)
-      const count = yield* pull(accountId, opened, id, report, writeAlways)
-      const beside = yield* mirror.stage(accountId, id, opened)
-      yield* pulled.measure
-      return { begunAt, count, beside }
-    }).pipe(Effect.tapErrorTag("PlatformRefused", (refused) => access.recordRefusal(accountId, store.id, refused)))
+      const { open, recordRefusal } = yield* access.read(accountId, store.id)
+      return yield* Effect.gen(function* () {
+        const opened = yield* open
+        const count = yield* pull(accountId, opened, id, report, writeAlways)
+        const beside = yield* mirror.stage(accountId, id, opened)
+        yield* pulled.measure
+        return { begunAt, count, beside }
+      }).pipe(Effect.tapErrorTag("PlatformRefused", recordRefusal))
+    })
 
   return { fetch, pull }
 })

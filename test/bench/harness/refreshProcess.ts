@@ -16,6 +16,7 @@ import { FaultInjector } from "../../../src/runtime/FaultInjector.ts"
 import { RepositoriesOnDatabase, Services } from "../../../src/Services.ts"
 import { Mirror } from "../../../src/storedata/Mirror.ts"
 import { StoreAccess } from "../../../src/stores/StoreAccess.ts"
+import { openAs } from "../../support/OpenStore.ts"
 
 const Shopify = Layer.scoped(
   PlatformClient,
@@ -26,11 +27,9 @@ const Shopify = Layer.scoped(
 
 const Access = Layer.effect(
   StoreAccess,
-  Effect.map(Config.all([Config.redacted("REFRESH_TOKEN"), Config.string("REFRESH_STORE")]), ([token, domain]) => ({
-    recordRefusal: () => Effect.void,
-    open: (accountId, storeId) =>
-      Effect.succeed({ accountId, storeId, domain, platform: "shopify", credentials: { token } })
-  }))
+  Effect.map(Config.all([Config.redacted("REFRESH_TOKEN"), Config.string("REFRESH_STORE")]), ([token, domain]) =>
+    openAs(domain, token)
+  )
 )
 
 const Live = Imports.layer.pipe(
