@@ -245,8 +245,8 @@ export const makeRotateSecondFactors = Effect.gen(function* () {
   const encryptAgain = yield* makeEncryptAgain
 
   return (accountId: AccountId): Effect.Effect<Rotation, ValidationFailed> =>
-    Effect.flatMap(repo.list(accountId), (all) =>
-      encryptAgain(
+    encryptAgain(
+      Effect.map(repo.list(accountId), (all) =>
         all.map(({ email, id, secret }) => ({
           name: email,
           owner: { accountId, userId: id },

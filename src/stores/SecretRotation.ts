@@ -24,31 +24,41 @@ export interface SavedSecret {
 }
 
 /**
- * Encrypts secrets with the current key. It can be repeated and interrupted: each secret is replaced separately, and only if it has
- * not changed meanwhile. ValidationFailed: SECRET_KEY is not set.
+ * Encrypts the secrets of a list with the current key. It can be repeated and interrupted: each secret is replaced separately, and only
+ * if it has not changed meanwhile. If one has, the list is read again, because the process that replaced it may have an earlier key.
+ * ValidationFailed: SECRET_KEY is not set.
  */
 export const makeEncryptAgain = Effect.map(
   SecretBox,
   (box) =>
-    (saved: ReadonlyArray<SavedSecret>): Effect.Effect<Rotation, ValidationFailed> =>
+    (list: Effect.Effect<ReadonlyArray<SavedSecret>>): Effect.Effect<Rotation, ValidationFailed> =>
       Effect.gen(function* () {
         yield* box.mustBeSetting
         const unreadable: Array<string> = []
+        const done = new Set<string>()
         let [rotated, current] = [0, 0]
-        for (const { name, owner, replace, sealed } of saved) {
-          if (yield* box.isCurrent(sealed, owner)) {
-            current++
-            continue
+        for (let hasLost = true; hasLost; ) {
+          hasLost = false
+          for (const { name, owner, replace, sealed } of yield* list) {
+            if (done.has(textOf(sealed))) continue
+            const isCurrent = yield* box.isCurrent(sealed, owner)
+            const secret = isCurrent ? Option.none() : yield* Effect.option(box.open(sealed, owner))
+            const again = Option.isNone(secret) ? sealed : yield* box.seal(secret.value, owner)
+            if (isCurrent) current++
+            else if (Option.isNone(secret)) unreadable.push(name)
+            else if (yield* replace(again)) rotated++
+            else {
+              hasLost = true
+              continue
+            }
+            done.add(textOf(again))
           }
-          const secret = yield* Effect.option(box.open(sealed, owner))
-          if (Option.isNone(secret)) unreadable.push(name)
-          // A row that has changed has a new secret, which another process encrypted with its own key.
-          else if (yield* replace(yield* box.seal(secret.value, owner))) rotated++
-          else current++
         }
         return { rotated, current, unreadable }
       })
 )
+
+const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64")
 
 /** Encrypts all saved tokens of an account with the current key, as `makeEncryptAgain` does. */
 export const makeRotateSecrets = Effect.gen(function* () {
@@ -56,18 +66,20 @@ export const makeRotateSecrets = Effect.gen(function* () {
   const encryptAgain = yield* makeEncryptAgain
 
   return (accountId: AccountId): Effect.Effect<Rotation, ValidationFailed> =>
-    Effect.gen(function* () {
-      const saved: Array<SavedSecret> = []
-      for (const { domain, id: storeId } of yield* repo.list(accountId)) {
-        const sealed = yield* repo.credential(accountId, storeId)
-        if (Option.isSome(sealed))
-          saved.push({
-            name: domain,
-            owner: { accountId, storeId },
-            sealed: sealed.value,
-            replace: (again) => repo.replaceCredential(accountId, storeId, sealed.value, again)
-          })
-      }
-      return yield* encryptAgain(saved)
-    })
+    encryptAgain(
+      Effect.gen(function* () {
+        const saved: Array<SavedSecret> = []
+        for (const { domain, id: storeId } of yield* repo.list(accountId)) {
+          const sealed = yield* repo.credential(accountId, storeId)
+          if (Option.isSome(sealed))
+            saved.push({
+              name: domain,
+              owner: { accountId, storeId },
+              sealed: sealed.value,
+              replace: (again) => repo.replaceCredential(accountId, storeId, sealed.value, again)
+            })
+        }
+        return saved
+      })
+    )
 })

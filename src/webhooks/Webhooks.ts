@@ -149,21 +149,23 @@ const make = Effect.gen(function* () {
       ),
     /** Encrypts all secrets of an account with the current key. ValidationFailed: SECRET_KEY is not set. */
     rotateSecrets: (accountId: AccountId) =>
-      Effect.gen(function* () {
-        const saved: Array<SavedSecret> = []
-        for (const { id } of yield* repo.list(accountId)) {
-          const secrets = yield* repo.secrets(accountId, id)
-          for (const { current, previous } of Option.toArray(secrets))
-            for (const sealed of previous === null ? [current] : [current, previous])
-              saved.push({
-                name: id,
-                owner: { accountId, webhookId: id },
-                sealed,
-                replace: (again) => repo.replaceSecret(accountId, id, sealed, again)
-              })
-        }
-        return yield* encryptAgain(saved)
-      }),
+      encryptAgain(
+        Effect.gen(function* () {
+          const saved: Array<SavedSecret> = []
+          for (const { id } of yield* repo.list(accountId)) {
+            const secrets = yield* repo.secrets(accountId, id)
+            for (const { current, previous } of Option.toArray(secrets))
+              for (const sealed of previous === null ? [current] : [current, previous])
+                saved.push({
+                  name: id,
+                  owner: { accountId, webhookId: id },
+                  sealed,
+                  replace: (again) => repo.replaceSecret(accountId, id, sealed, again)
+                })
+          }
+          return saved
+        })
+      ),
     /** Deletes changes that were parked more than 30 days ago. Returns their number. */
     forget: repo.forget
   }

@@ -110,6 +110,34 @@ const suite = (name: string, repositories: Layer.Layer<Accounts | StoresRepo, un
         })
       )
 
+      it.effect("encrypts a token again that another process replaced meanwhile with the earlier key", () =>
+        Effect.gen(function* () {
+          const { id: accountId } = yield* (yield* Accounts).create("Raced")
+          const store = yield* aStoreUnder(accountId, old)
+          const repo = yield* StoresRepo
+          const newer = yield* Effect.flatMap(SecretBox, (box) =>
+            box.seal(Redacted.make("shpat_newer"), { accountId, storeId: store.id })
+          ).pipe(Effect.provide(withKeys(old)))
+          let replacements = 0
+          const raced = StoresRepo.of({
+            ...repo,
+            replaceCredential: (...given) =>
+              replacements++ === 0
+                ? Effect.zipRight(repo.keepCredential(accountId, store.id, newer), repo.replaceCredential(...given))
+                : repo.replaceCredential(...given)
+          })
+          assert.deepStrictEqual(
+            yield* rotate(accountId).pipe(
+              Effect.provideService(StoresRepo, raced),
+              Effect.provide(withKeys(next, old))
+            ),
+            { rotated: 1, current: 0, unreadable: [] }
+          )
+          assert.strictEqual(replacements, 2)
+          assert.strictEqual(yield* readWith(next, accountId, store), "shpat_newer")
+        })
+      )
+
       it.effect("is refused without the setting, and the message names it", () =>
         Effect.gen(function* () {
           const { id: accountId } = yield* (yield* Accounts).create("Unset")
