@@ -177,14 +177,22 @@ const sendTo = (
     })
   })
 
+/**
+ * Time limit of a look-up with all its queries. It leaves time for a second server after a first one that does not answer. Without it,
+ * a look-up takes up to 17 s with three servers.
+ */
+const lookUpMillis = 4_000
+
+const unresolved = () => new OutsideFailure({ reason: "unresolved" })
+
 /** The address to connect to. Fails unless all addresses of the host are public. `isTrusted`: they may be private. */
 const dialFor = ({ hostname }: URL, isTrusted: boolean) =>
   Effect.gen(function* () {
     const network = yield* OutsideNetwork
     const addresses = yield* Effect.tryPromise({
       try: () => network.resolve(hostname.replace(/^\[|\]$/g, ""), isTrusted),
-      catch: () => new OutsideFailure({ reason: "unresolved" })
-    })
+      catch: unresolved
+    }).pipe(Effect.timeoutFail({ duration: lookUpMillis, onTimeout: unresolved }))
     const [address] = addresses
     if (address === undefined || !(isTrusted || addresses.every(isPublicAddress)))
       return yield* new OutsideFailure({ reason: "private" })

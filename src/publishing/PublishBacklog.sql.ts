@@ -12,16 +12,21 @@ import { metrics } from "../telemetry/Metrics.ts"
  */
 const waits = ["running", "retry", "import", "unlinked", "worker"] as const
 
-/** Sets the gauges of pending publishes, of all accounts whose node answers. */
+/**
+ * Sets the gauges of pending publishes, of all accounts whose node answers. A publish that runs, or is repeated, is as old as its first
+ * attempt: the time in the queue before it is no fault of the store's platform.
+ */
 export const makeReadPublishBacklog = Effect.map(
   Effect.all([SqlClient.SqlClient, makeAnswering]),
   ([sql, answering]) => {
     const read = findAll(BacklogRow)(
       () => sql`
       SELECT w.wait AS name, count(*) AS count,
-             extract(epoch FROM app_now() - min(w.asked_at))::float8 AS age
+             extract(epoch FROM app_now() - min(
+               CASE WHEN w.wait IN ('running', 'retry') THEN coalesce(w.begun_at, w.asked_at) ELSE w.asked_at END
+             ))::float8 AS age
       FROM (
-        SELECT p.asked_at,
+        SELECT p.asked_at, a.started_at AS begun_at,
                CASE
                  WHEN p.lease_until > app_now() THEN 'running'
                  WHEN s.status <> 'linked' THEN 'unlinked'
@@ -32,6 +37,7 @@ export const makeReadPublishBacklog = Effect.map(
         FROM publication p
         JOIN store s ON s.account_id = p.account_id AND s.id = p.store_id
         JOIN import_lock l ON l.account_id = p.account_id
+        LEFT JOIN publish_attempt a ON a.account_id = p.account_id AND a.publication_id = p.id AND a.ordinal = 1
         WHERE ${answering("p.account_id")} AND ${answering("s.account_id")} AND ${answering("l.account_id")}
           AND p.state = 'pending'
       ) w

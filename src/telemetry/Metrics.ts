@@ -225,7 +225,7 @@ export const metrics = {
   publishes: gauge("catalog_publishes_pending", "Pending publishes of all accounts, by what they wait for.", "wait"),
   publishAge: gauge(
     "catalog_publish_oldest_age_seconds",
-    "Age of the oldest pending publish, by what it waits for; 0 if there is none.",
+    "Age of the oldest pending publish, by what it waits for: since its first attempt if it is running or waits for a retry, else since its request; 0 if there is none.",
     "wait"
   ),
   dropsDue: gauge("catalog_drops_due", "Drops whose start or end is due, by what they wait for.", "wait"),

@@ -3,8 +3,8 @@ import * as dns from "node:dns"
 import type { AddressInfo } from "node:net"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { makeHostLookUp } from "../../src/connections/OutsideRequest.ts"
+import { Deferred, Effect, Fiber, TestClock } from "effect"
+import { getOutside, makeHostLookUp, OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
 
 /** The answer to a query, with one address of the requested type. No address: there is no such name. */
 const answerTo = (query: Buffer, address: ReadonlyArray<number> | undefined) => {
@@ -69,6 +69,26 @@ describe("look-ups of hosts that strangers named", () => {
       for (const literal of ["198.51.100.7", "2001:db8::1"]) assert.deepStrictEqual(yield* find(literal), [literal])
       const missing = yield* Effect.flip(Effect.tryPromise(() => lookUp("absent.example")))
       assert.include(String(missing.cause), "ENOTFOUND")
+    })
+  )
+
+  it.effect("are given up after four seconds", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const silent = {
+        resolve: () => {
+          Deferred.unsafeDone(asked, Effect.void)
+          return new Promise<never>(() => {})
+        },
+        dial: (address: string) => ({ address })
+      }
+      const request = getOutside(new URL("https://silent.example/"), { headers: {}, maxBytes: 1 })
+      const sent = yield* Effect.fork(Effect.provideService(Effect.flip(request), OutsideNetwork, silent))
+      yield* Deferred.await(asked)
+      yield* TestClock.adjust("3900 millis")
+      assert.isTrue((yield* Fiber.poll(sent))._tag === "None")
+      yield* TestClock.adjust("100 millis")
+      assert.deepInclude(yield* Fiber.join(sent), { _tag: "OutsideFailure", reason: "unresolved" })
     })
   )
 

@@ -185,6 +185,23 @@ for (const { absent, layer: database, name } of engines)
                   WHERE account_id = ${ids.accountId}`
             )
           )
+          // A publish that was attempted is as old as its first attempt, however long it waited before.
+          for (const wait of ["running", "retry"])
+            yield* anAccountWith((sql, ids) =>
+              Effect.all([
+                aPublish(sql, ids, 90),
+                sql`
+                  INSERT INTO publish_attempt (account_id, publication_id, ordinal, started_at)
+                  SELECT p.account_id, p.id, n.ordinal, app_now() - n.minutes * interval '1 minute'
+                  FROM publication p CROSS JOIN (VALUES (1, 8), (2, 1)) AS n (ordinal, minutes)
+                  WHERE p.account_id = ${ids.accountId}`,
+                sql`
+                  UPDATE publication SET error = '{"message": "down"}',
+                    claim = CASE WHEN ${wait}::text = 'running' THEN gen_random_uuid() END,
+                    lease_until = CASE WHEN ${wait}::text = 'running' THEN app_now() + interval '1 minute' END
+                  WHERE account_id = ${ids.accountId}`
+              ])
+            )
           yield* anAccountWith((sql, ids) =>
             Effect.all([aPublish(sql, ids, 30), aDrop(sql, ids, 5), anImport(sql, ids, "reviewing", null)])
           )
@@ -218,7 +235,7 @@ for (const { absent, layer: database, name } of engines)
           const minutes = (seconds: ReadonlyArray<number>) => seconds.map((each) => Math.floor(each / 60))
           const waits = ["worker", "retry", "running", "import", "unlinked"]
           assert.strictEqual(sumOf(families, "catalog_backlog_read"), 1)
-          assert.deepStrictEqual(of("catalog_publishes_pending", "wait", waits), [2, 2, 1, 1, 1])
+          assert.deepStrictEqual(of("catalog_publishes_pending", "wait", waits), [2, 3, 2, 1, 1])
           assert.deepStrictEqual(minutes(of("catalog_publish_oldest_age_seconds", "wait", waits)), [7, 10, 20, 30, 40])
           assert.deepStrictEqual(of("catalog_drops_due", "wait", ["worker", "import"]), [1, 1])
           assert.deepStrictEqual(minutes(of("catalog_drop_lateness_seconds", "wait", ["worker", "import"])), [15, 5])
