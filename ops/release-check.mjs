@@ -107,7 +107,7 @@ const problems = {
   engines: () => {
     const range = testedLines.map((version) => `^${version}`).join(" || ")
     const { node } = JSON.parse(read("package.json")).engines
-    return node === range ? [] : [`package.json: engines.node is ${node}, and the tests run on ${range}.`]
+    return node === range ? [] : [`package.json: engines.node is ${node}, and the tested versions are ${range}.`]
   },
   image: () => {
     const { status } = spawnSync(process.execPath, ["ops/image-steps.mjs"], { cwd: root, stdio: ["ignore", 2, 2] })

@@ -91,7 +91,7 @@ describe("the check of a release", () => {
       "  planted 1.0.0: the licence GPL-3.0-only is not allowed.",
       "  planted 1.0.0 has an install script. Find out whether it is needed.",
       "  posthog-node 1.0.0 reports to its makers.",
-      "  package.json: engines.node is ^20.0.0 || ^22.12.0 || ^24.0.0, and the tests run on ^20.20.0 || ^22.12.0 || ^24.0.0."
+      "  package.json: engines.node is ^20.0.0 || ^22.12.0 || ^24.0.0, and the tested versions are ^20.20.0 || ^22.12.0 || ^24.0.0."
     ])
   })
 })
