@@ -25,10 +25,16 @@ import {
   type PlannedStep,
   startDrop,
   unlinkedBeforePublished,
+  unlinkedBeforeReverted,
   type ValuesToPublish,
   withdrawFailed
 } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
+
+const refusedCode = "REFUSED"
+
+/** Whether the draft of an effect was written, but its publish was refused. */
+const isRefused = ({ error, outcome }: DropEffect) => outcome === "failed" && error?.code === refusedCode
 
 /** Starts and ends drops: writes their drafts and requests their publishes. */
 const makeStartAndEnd = Effect.gen(function* () {
@@ -44,7 +50,7 @@ const makeStartAndEnd = Effect.gen(function* () {
     Effect.map(
       Effect.either(publishing.requestValues(entityId, storeId, values, dropId)),
       Either.mapBoth({
-        onLeft: ({ message }): PublishError => ({ code: "REFUSED", message }),
+        onLeft: ({ message }): PublishError => ({ code: refusedCode, message }),
         onRight: (answer) => (answer.outcome === "nothing_to_publish" ? null : answer.publicationId)
       })
     )
@@ -116,11 +122,11 @@ const makeSettle = Effect.gen(function* () {
 
   const withdrawDrafts = (
     { accountId, id }: DueStep,
-    effects: ReadonlyArray<DropEffect>,
+    written: ReadonlyArray<DropEffect>,
     linked: ReadonlySet<StoreId>
   ) =>
     Effect.gen(function* () {
-      const toFailed = effects.filter(({ outcome, storeId }) => outcome === "failed" && linked.has(storeId))
+      const toFailed = written.filter(({ outcome, storeId }) => outcome === "failed" && linked.has(storeId))
       const locked = yield* drafts.lock(accountId, [...new Set(toFailed.map(({ entityId }) => entityId))], [])
       yield* Effect.orDie(changes.applyDropped(id, withdrawFailed(toFailed, locked)))
     })
@@ -137,10 +143,11 @@ const makeSettle = Effect.gen(function* () {
       const contents = isStart ? yield* publications.contents(due.accountId, ids) : new Map()
       const settled = open.map((effect) => {
         const record = ended.value.find(({ id }) => id === effect.publicationId)
-        return isStart ? settleStart(effect, record, contents) : settleEnd(effect, record)
+        return isStart ? settleStart(effect, record, contents, linked.has(effect.storeId)) : settleEnd(effect, record)
       })
       const effects = [...drop.effects.filter(({ outcome }) => outcome !== null), ...settled]
-      if (isStart) yield* withdrawDrafts(due, effects, linked)
+      // Changes that failed before their draft was written must not touch an equal value of somebody else.
+      if (isStart) yield* withdrawDrafts(due, [...settled, ...drop.effects.filter(isRefused)], linked)
       const outcomes = outcomesOf(drop.changes.length, effects)
       const hasFailed = outcomes.some(({ outcome }) => outcome === "failed")
       yield* repo.move(due, {
@@ -155,25 +162,25 @@ const makeSettle = Effect.gen(function* () {
 
 const noRecord: PublishError = { code: "OUTCOME_UNKNOWN", message: "The outcome of the publish is unknown." }
 
-const isPublished = (record: PublicationRecord | undefined): record is PublicationRecord =>
-  record?.state === "published"
+const failed = (effect: DropEffect, error: PublishError): DropEffect => ({ ...effect, outcome: "failed", error })
 
-const failed = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect => ({
-  ...effect,
-  outcome: "failed",
-  error: record?.state === "pending" ? unlinkedBeforePublished : (record?.error ?? noRecord)
-})
+const settleEnd = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect => {
+  if (record?.state === "published") return { ...effect, outcome: "reverted" }
+  return failed(effect, record?.state === "pending" ? unlinkedBeforeReverted : (record?.error ?? noRecord))
+}
 
-const settleEnd = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect =>
-  isPublished(record) ? { ...effect, outcome: "reverted" } : failed(effect, record)
-
-/** Takes the earlier accepted value from the publication: a publish that was pending at the start may have changed it since. */
+/**
+ * Takes the earlier accepted value from the publication: a publish that was pending at the start may have changed it since. On a store
+ * that is not linked a failed publish fails as unlinked too: its draft can only be withdrawn when the store is linked again.
+ */
 const settleStart = (
   effect: DropEffect,
   record: PublicationRecord | undefined,
-  contents: ReadonlyMap<PublicationId, PublicationContent>
+  contents: ReadonlyMap<PublicationId, PublicationContent>,
+  isLinked: boolean
 ): DropEffect => {
-  if (!isPublished(record)) return failed(effect, record)
+  if (record?.state !== "published")
+    return failed(effect, isLinked ? (record?.error ?? noRecord) : unlinkedBeforePublished)
   const content = contents.get(record.id)
   const before = content?._tag === "Fields" ? content.before : undefined
   const acceptedBefore = before === undefined ? effect.acceptedBefore : valueOf(before, effect.field)

@@ -74,10 +74,17 @@ export interface PlannedStep {
 }
 
 export const unlinkedCode = "STORE_UNLINKED"
+/** The code if only the publish of the earlier value is open. It is sent when the store is linked again, so nothing is planned again. */
+export const unrevertedCode = "STORE_UNLINKED_AT_END"
 
 export const unlinkedBeforePublished: PublishError = {
   code: unlinkedCode,
   message: "The store was unlinked before the publish had ended."
+}
+
+export const unlinkedBeforeReverted: PublishError = {
+  code: unrevertedCode,
+  message: "The store was unlinked before the earlier value was published."
 }
 
 const unlinkedBeforeEnd: PublishError = {
@@ -85,7 +92,7 @@ const unlinkedBeforeEnd: PublishError = {
   message: "The store was unlinked before the drop ended."
 }
 
-/** Whether an effect failed because its store was unlinked. `DropsRepo.reopen` reopens it when the store is linked again. */
+/** Whether an effect failed because its store was unlinked before the end was planned there. */
 export const isUnlinked = ({ error, outcome }: DropEffect) => outcome === "failed" && error?.code === unlinkedCode
 
 const toPublishes = (
@@ -175,14 +182,9 @@ const restoreOverride = ({ entityId, field, overrideBefore, storeId }: DropEffec
     ...(overrideBefore === null ? {} : { types: { [field]: overrideBefore.type } })
   })
 
-/** Whether the store's override is the one from before the drop. */
-const isRestored = (locked: LockedCatalog, { entityId, field, overrideBefore, storeId }: DropEffect) =>
-  versionOn(locked, entityId, storeId)?.overrides[field]?.value === overrideBefore?.value
-
 /**
  * Plans the end: applied changes get their earlier values back. Fields that were edited meanwhile do not change. Changes on stores
- * that are not linked fail, and end when the store is linked again: whether their publish was sent before is not known for sure, so
- * the earlier value is published even if its draft was restored before.
+ * that are not linked fail, and end when the store is linked again.
  */
 export const endDrop = (
   effects: ReadonlyArray<DropEffect>,
@@ -191,8 +193,7 @@ export const endDrop = (
 ): PlannedStep => {
   const toEnd = effects.filter((effect) => effect.outcome === "applied" || isUnlinked(effect))
   const onLinked = toEnd.filter(({ storeId }) => linked.has(storeId))
-  const isOpen = (effect: DropEffect) =>
-    isUntouched(locked, effect) || (isUnlinked(effect) && isRestored(locked, effect))
+  const isOpen = (effect: DropEffect) => isUntouched(locked, effect)
   const open = onLinked.filter(isOpen)
   return {
     effects: [

@@ -8,7 +8,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import type { AccountId, DropId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { DueStep, LockedDrop, unlinkedCode } from "./DropStep.ts"
+import { DueStep, LockedDrop, unlinkedCode, unrevertedCode } from "./DropStep.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
 
 type Repo = Context.Tag.Service<DropsRepo>
@@ -145,6 +145,16 @@ export const makeStepWrites = (sql: SqlClient, hints: WorkHints | undefined): Pi
         UPDATE drop d SET status = 'applying', next_step = 'settle_start'
         WHERE d.account_id = ${accountId} AND d.id IN (SELECT r.drop_id FROM reopened r)
         RETURNING d.id`
+      const unreverted = yield* sql`
+        WITH reopened AS (
+          UPDATE drop_effect f SET outcome = NULL, error = NULL
+          WHERE f.account_id = ${accountId} AND f.store_id = ${storeId} AND f.outcome = 'failed'
+            AND f.error->>'code' = ${unrevertedCode}
+          RETURNING f.drop_id
+        )
+        UPDATE drop d SET next_step = 'settle_end'
+        WHERE d.account_id = ${accountId} AND d.id IN (SELECT r.drop_id FROM reopened r) AND d.next_step IS NULL
+        RETURNING d.id`
       const ended = yield* sql`
         WITH unclaimed AS (
           DELETE FROM drop_claim c
@@ -155,7 +165,7 @@ export const makeStepWrites = (sql: SqlClient, hints: WorkHints | undefined): Pi
         UPDATE drop d SET next_step = 'end'
         WHERE d.account_id = ${accountId} AND d.id IN (SELECT u.drop_id FROM unclaimed u)
         RETURNING d.id`
-      if (hints !== undefined && started.length + ended.length > 0) yield* hints.add(accountId)
+      if (hints !== undefined && started.length + unreverted.length + ended.length > 0) yield* hints.add(accountId)
     }).pipe(orDie),
   move: ({ accountId, id }, { effects, next, outcomes, status }) =>
     Effect.gen(function* () {

@@ -16,7 +16,7 @@ import {
   isSameTime,
   type PlannedDrop
 } from "./Drop.ts"
-import { type ChangeOutcome, type DropEffect, type DropStepName, isUnlinked } from "./DropStep.ts"
+import { type ChangeOutcome, type DropEffect, type DropStepName, isUnlinked, unrevertedCode } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
 
 /** A drop, its next step and its effects. */
@@ -268,18 +268,30 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen">
 })
 
 const reopenOn = (drop: MemoryDrop, storeId: StoreId): MemoryDrop => {
-  const isReopened = (effect: DropEffect) => effect.storeId === storeId && isUnlinked(effect)
-  if (!drop.effects.some(isReopened)) return drop
-  if (drop.claims.includes("end"))
-    return { ...drop, nextStep: "end", claims: drop.claims.filter((step) => step !== "end") }
-  const reopened = new Set(drop.effects.filter(isReopened).map(({ ordinal }) => ordinal))
-  return {
-    ...drop,
-    status: "applying",
-    nextStep: "settle_start",
-    effects: drop.effects.map((effect) => (isReopened(effect) ? { ...effect, outcome: null, error: null } : effect)),
-    outcomes: drop.outcomes.filter(({ ordinal }) => !reopened.has(ordinal))
+  const toReopen = (is: (effect: DropEffect) => boolean) => {
+    const isReopened = (effect: DropEffect) => effect.storeId === storeId && is(effect)
+    const effects = drop.effects.map((effect) =>
+      isReopened(effect) ? { ...effect, outcome: null, error: null } : effect
+    )
+    return { effects, ordinals: new Set(drop.effects.filter(isReopened).map(({ ordinal }) => ordinal)) }
   }
+  const unreverted = toReopen(({ error }) => error?.code === unrevertedCode)
+  const unlinked = toReopen(isUnlinked)
+  if (unlinked.ordinals.size > 0 && !drop.claims.includes("end"))
+    return {
+      ...drop,
+      status: "applying",
+      nextStep: "settle_start",
+      effects: unlinked.effects,
+      outcomes: drop.outcomes.filter(({ ordinal }) => !unlinked.ordinals.has(ordinal))
+    }
+  const reverting: MemoryDrop = {
+    ...drop,
+    effects: unreverted.effects,
+    nextStep: drop.nextStep ?? (unreverted.ordinals.size > 0 ? "settle_end" : null)
+  }
+  if (unlinked.ordinals.size === 0) return reverting
+  return { ...reverting, nextStep: "end", claims: drop.claims.filter((step) => step !== "end") }
 }
 
 const compare = (left: string, right: string) => (left === right ? 0 : left < right ? -1 : 1)

@@ -416,6 +416,48 @@ for (const engine of all) {
         )
       )
 
+      it.effect("withdraw a change that the platform refused before its store was unlinked", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, two, variant } = shop
+            const shops = yield* DemoShops
+            const { link, unlink } = yield* Stores
+            const { failures } = yield* Publishing
+            yield* shops.fail({ accountId, storeId: two.id }, { kind: "refuse", percent: 100, delayMillis: 0 })
+            const drop = yield* aDrop(price(shop, null))
+            yield* advance(hour)
+            yield* runDue
+            yield* Effect.repeat(failures(10), {
+              until: ({ length }) => length === 1,
+              schedule: Schedule.spaced("10 millis")
+            })
+            yield* unlink(two.domain)
+            yield* until(drop.id, "failed")
+            yield* link({ domain: two.domain, platform: "demo" })
+            const failed = yield* until(drop.id, "failed")
+            assert.strictEqual(
+              failed.changes[0]?.error?.message,
+              "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
+            )
+            assert.deepInclude(yield* draft(variant, two.id, "price"), { value: "10.00", own: false })
+          })
+        )
+      )
+
+      it.effect("do not remove a value of somebody else that equals one of a change that could not start", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, product } = shop
+            const late = yield* anEntity("variant", { price: "1.00" }, { on: [one], of: product })
+            yield* apply(CatalogChange.SetOverrides({ entityId: late, storeId: one.id, values: { price: "0.50" } }))
+            const drop = yield* aDrop([{ entity_id: late, store_id: one.id, field: "price", value: "0.50" }])
+            yield* advance(hour)
+            yield* until(drop.id, "failed")
+            assert.deepInclude(yield* draft(late, one.id, "price"), { value: "0.50", own: true })
+          })
+        )
+      )
+
       it.effect("are reverted when a store is linked again whose last publish was pending", () =>
         inShop((shop) =>
           Effect.gen(function* () {
@@ -430,7 +472,10 @@ for (const engine of all) {
             yield* runDue
             yield* unlink(two.domain)
             const failed = yield* until(drop.id, "failed")
-            assert.strictEqual(failed.changes[0]?.error?.code, "STORE_UNLINKED")
+            assert.deepStrictEqual(failed.changes[0]?.error, {
+              code: "STORE_UNLINKED_AT_END",
+              message: "The store was unlinked before the earlier value was published."
+            })
             yield* shops.repair({ accountId, storeId: two.id })
             yield* link({ domain: two.domain, platform: "demo" })
             yield* until(drop.id, "reverted")

@@ -102,6 +102,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "the {kind} was never published to this store: publish it first",
   "The outcome of the publish is unknown.",
   "The store was unlinked before the drop ended.",
+  "The store was unlinked before the earlier value was published.",
   "The store was unlinked before the publish had ended.",
   "The store has no such product any more.",
   "The access token does not allow reading the catalog.",
