@@ -6,7 +6,7 @@ import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { valueOf } from "../model/Attribute.ts"
-import type { DropId, PublicationId, StoreId } from "../model/Ids.ts"
+import type { AccountId, DropId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import type { PublicationContent } from "../publishing/PublicationContent.ts"
 import type { PublicationRecord } from "../publishing/PublicationRecord.ts"
@@ -36,6 +36,14 @@ const refusedCode = "REFUSED"
 /** Whether the draft of an effect was written, but its publish was refused. */
 const isRefused = ({ error, outcome }: DropEffect) => outcome === "failed" && error?.code === refusedCode
 
+/** The ids of an account's linked stores. */
+const makeLinkedIds = Effect.map(
+  StoresRepo,
+  ({ list }) =>
+    (accountId: AccountId) =>
+      Effect.map(list(accountId), (stores): ReadonlySet<StoreId> => new Set(stores.map(({ id }) => id)))
+)
+
 /** Starts and ends drops: writes their drafts and requests their publishes. */
 const makeStartAndEnd = Effect.gen(function* () {
   const changes = yield* CatalogChanges
@@ -43,6 +51,7 @@ const makeStartAndEnd = Effect.gen(function* () {
   const lockTargets = yield* makeLockTargets
   const publishing = yield* Publishing
   const repo = yield* DropsRepo
+  const linkedIds = yield* makeLinkedIds
   const stores = yield* StoresRepo
 
   /** Requests a publish. Right: the publication, null if the store has these values already. */
@@ -89,7 +98,7 @@ const makeStartAndEnd = Effect.gen(function* () {
   const end = (due: DueStep, drop: LockedDrop) =>
     Effect.gen(function* () {
       const locked = yield* lockTargets(due.accountId, drop.effects)
-      const linked = new Set((yield* stores.list(due.accountId)).map(({ id }) => id))
+      const linked = yield* linkedIds(due.accountId)
       const effects = yield* carryOut(due.id, endDrop(drop.effects, linked, locked))
       yield* repo.move(due, { status: drop.status, next: "settle_end", effects, outcomes: [] })
     })
@@ -104,7 +113,7 @@ const makeSettle = Effect.gen(function* () {
   const publications = yield* PublicationsRepo
   const publishing = yield* Publishing
   const repo = yield* DropsRepo
-  const stores = yield* StoresRepo
+  const linkedIds = yield* makeLinkedIds
 
   /**
    * The publications of these effects. None: at least one is still pending. A publication to an unlinked store is not waited for,
@@ -136,7 +145,7 @@ const makeSettle = Effect.gen(function* () {
     Effect.gen(function* () {
       const isStart = due.step === "settle_start"
       const open = drop.effects.filter(({ outcome }) => outcome === null)
-      const linked = new Set((yield* stores.list(due.accountId)).map(({ id }) => id))
+      const linked = yield* linkedIds(due.accountId)
       const ended = yield* findEnded(open, linked)
       if (Option.isNone(ended)) return false
       const ids = ended.value.map(({ id }) => id)

@@ -193,13 +193,12 @@ export const endDrop = (
 ): PlannedStep => {
   const toEnd = effects.filter((effect) => effect.outcome === "applied" || isUnlinked(effect))
   const onLinked = toEnd.filter(({ storeId }) => linked.has(storeId))
-  const isOpen = (effect: DropEffect) => isUntouched(locked, effect)
-  const open = onLinked.filter(isOpen)
+  const open = onLinked.filter((effect) => isUntouched(locked, effect))
   return {
     effects: [
       ...open.map((effect) => ({ ...effect, outcome: null, error: null })),
       ...onLinked
-        .filter((effect) => !isOpen(effect))
+        .filter((effect) => !isUntouched(locked, effect))
         .map((effect) => ({ ...effect, outcome: "skipped" as const, error: null })),
       ...toEnd
         .filter(({ storeId }) => !linked.has(storeId))
