@@ -29,8 +29,9 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
   const isDraftChange = sql.literal(draftChanges)
 
   // `edge` is the sequence of the last change that stops an undo: an edit of the field by somebody else, or adding the entity to
-  // the store or removing it, which clears its overrides. Only the connection's writes after the edge can be undone. The early
-  // steps of the query read keys and not values, because values may be long.
+  // the store or removing it, which clears its overrides. Only the connection's writes after the edge can be undone, except those
+  // that an earlier undo has undone (`undone`): an undo undoes the writes before it, back to the first whose old value is the
+  // undo's new value. The early steps of the query read digests and not values, because values may be long.
   const fields = findAll(
     Schema.Struct({
       ...WrittenField.omit("laterActor").fields,
@@ -47,7 +48,8 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
           SELECT min(h.sequence) AS sequence FROM entity_history h WHERE ${ofConnection(about)} AND h.entity_id = k.id
         ) f
       ), event AS MATERIALIZED (
-        SELECT h.entity_id, h.store_id, h.sequence, h.action, c.key,
+        SELECT h.entity_id, h.store_id, h.sequence, h.action, c.key, md5(c.old) AS old, md5(c.new) AS new,
+               coalesce(h.undo_of = ${about.id}, false) AS is_undo,
                h.actor_kind = 'connection' AND h.actor_id = ${about.id} AND h.at <= ${about.until}::timestamptz AS is_own
         FROM first f
         CROSS JOIN LATERAL (
@@ -55,15 +57,15 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
           WHERE o.account_id = ${about.accountId} AND o.entity_id = f.entity_id AND o.sequence >= f.sequence OFFSET 0
         ) h
         LEFT JOIN LATERAL (
-          SELECT r.key FROM jsonb_to_recordset(h.changes) AS r (key text, old text, new text)
+          SELECT r.key, r.old, r.new FROM jsonb_to_recordset(h.changes) AS r (key text, old text, new text)
           WHERE r.old IS DISTINCT FROM r.new
         ) c ON true
         WHERE ${isDraftChange}
       ), field AS (
-        SELECT w.entity_id, w.store_id, w.key, w.last_own, greatest(w.last_other, m.sequence) AS edge
+        SELECT w.entity_id, w.store_id, w.key, w.last_undo, greatest(w.last_other, m.sequence, 0) AS edge
         FROM (
-          SELECT entity_id, store_id, key, max(sequence) FILTER (WHERE is_own) AS last_own,
-                 max(sequence) FILTER (WHERE NOT is_own) AS last_other
+          SELECT entity_id, store_id, key, max(sequence) FILTER (WHERE is_undo) AS last_undo,
+                 max(sequence) FILTER (WHERE NOT is_own AND NOT is_undo) AS last_other
           FROM event
           WHERE key IS NOT NULL
           GROUP BY entity_id, store_id, key
@@ -75,14 +77,30 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
           WHERE action IN ('added_to_store', 'removed_from_store')
           GROUP BY entity_id, store_id
         ) m ON m.entity_id = w.entity_id AND m.store_id = w.store_id
+      ), own AS (
+        SELECT o.entity_id, o.store_id, o.key, o.sequence, o.old
+        FROM event o
+        JOIN field f ON f.entity_id = o.entity_id AND f.store_id IS NOT DISTINCT FROM o.store_id AND f.key = o.key
+        WHERE o.is_own AND o.sequence > f.edge
+      ), undone AS (
+        SELECT u.entity_id, u.store_id, u.key, u.sequence, min(o.sequence) AS back_to
+        FROM event u
+        LEFT JOIN own o ON o.entity_id = u.entity_id AND o.store_id IS NOT DISTINCT FROM u.store_id AND o.key = u.key
+          AND o.sequence < u.sequence AND o.old IS NOT DISTINCT FROM u.new
+        WHERE u.is_undo AND u.key IS NOT NULL
+        GROUP BY u.entity_id, u.store_id, u.key, u.sequence
       ), found AS (
-        SELECT f.entity_id, f.store_id, 'attributes' AS action, f.key, f.edge,
-               CASE WHEN f.last_own > coalesce(f.edge, 0) THEN (
-                 SELECT min(o.sequence) FROM event o
-                 WHERE o.entity_id = f.entity_id AND o.store_id IS NOT DISTINCT FROM f.store_id AND o.key = f.key
-                   AND o.is_own AND o.sequence > coalesce(f.edge, 0)
-               ) END AS first_own
+        SELECT f.entity_id, f.store_id, 'attributes' AS action, f.key, greatest(f.edge, f.last_undo) AS later,
+               min(o.sequence) AS first_own
         FROM field f
+        LEFT JOIN own o
+          ON o.entity_id = f.entity_id AND o.store_id IS NOT DISTINCT FROM f.store_id AND o.key = f.key
+          AND NOT EXISTS (
+            SELECT FROM undone u
+            WHERE u.entity_id = o.entity_id AND u.store_id IS NOT DISTINCT FROM o.store_id AND u.key = o.key
+              AND u.sequence > o.sequence AND coalesce(u.back_to, 0) <= o.sequence
+          )
+        GROUP BY f.entity_id, f.store_id, f.key, f.edge, f.last_undo
         UNION ALL
         SELECT DISTINCT entity_id, store_id, action, '', NULL::bigint, NULL::bigint
         FROM event
@@ -105,7 +123,7 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
       LEFT JOIN store s ON s.account_id = ${about.accountId} AND s.id = f.store_id
       LEFT JOIN store_version v ON v.account_id = ${about.accountId} AND v.entity_id = e.id AND v.store_id = f.store_id
       LEFT JOIN entity_history l
-        ON l.account_id = ${about.accountId} AND l.entity_id = e.id AND l.sequence = f.edge AND f.first_own IS NULL
+        ON l.account_id = ${about.accountId} AND l.entity_id = e.id AND l.sequence = f.later AND f.first_own IS NULL
       ORDER BY f.entity_id, s.domain COLLATE "C" NULLS FIRST, f.store_id, f.action COLLATE "C", f.key COLLATE "C"
       ${sql.literal(planCustom)}`
   )

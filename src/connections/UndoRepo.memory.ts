@@ -28,6 +28,7 @@ const domainOf = (account: MemoryAccount, storeId: StoreId | null) =>
 const fieldsOf = (
   account: MemoryAccount,
   entityId: EntityId,
+  id: ConnectionId,
   events: ReadonlyArray<Sequenced>,
   isOwn: (event: Sequenced) => boolean
 ): ReadonlyArray<WrittenField> => {
@@ -57,24 +58,35 @@ const fieldsOf = (
     )
     return [
       ...[...keys].map((key): WrittenField => {
-        const changesKey = ({ changes }: Sequenced) =>
-          changes.some((change) => change.key === key && change.old !== change.new)
+        const ofKey = ofLayer.flatMap((event) => {
+          const change = event.changes.find((each) => each.key === key && each.old !== each.new)
+          return change === undefined ? [] : [{ event, ...change }]
+        })
+        const isUndo = (event: Sequenced) => event.undo_of?.id === id
         const edge = ofLayer.findLast(
           (event) =>
             (storeId !== null && (event.action === "added_to_store" || event.action === "removed_from_store")) ||
-            (changesKey(event) && !isOwn(event))
+            (ofKey.some((each) => each.event === event) && !isOwn(event) && !isUndo(event))
         )
-        const first = ofLayer.find(
-          (event) => isOwn(event) && changesKey(event) && event.sequence > (edge?.sequence ?? 0)
-        )
+        const own = ofKey.filter(({ event }) => isOwn(event) && event.sequence > (edge?.sequence ?? 0))
+        const undos = ofKey.filter(({ event }) => isUndo(event))
+        const isUndone = ({ sequence }: Sequenced) =>
+          undos.some((undo) => {
+            const before = own.filter(({ event }) => event.sequence < undo.event.sequence)
+            const backTo = before.find(({ old }) => old === undo.new)?.event.sequence ?? 0
+            return sequence < undo.event.sequence && sequence >= backTo
+          })
+        const first = own.find(({ event }) => !isUndone(event))
+        const lastUndo = undos.at(-1)?.event
+        const later = (lastUndo?.sequence ?? 0) > (edge?.sequence ?? 0) ? lastUndo : edge
         return {
           ...base,
           action: "attributes",
           key,
           now: values[key]?.value ?? null,
-          before: first?.changes.find((change) => change.key === key)?.old ?? null,
-          laterActor: first === undefined ? (edge?.actor ?? null) : null,
-          laterUndoOf: first === undefined ? (edge?.undo_of?.id ?? null) : null
+          before: first?.old ?? null,
+          laterActor: first === undefined ? (later?.actor ?? null) : null,
+          laterUndoOf: first === undefined ? (later?.undo_of?.id ?? null) : null
         }
       }),
       ...[...others].map(
@@ -126,7 +138,7 @@ export const layerUndoRepoMemory = Layer.effect(
             .flatMap((entityId) => {
               const events = entries.filter((entry) => entry.entityId === entityId)
               const first = events.findIndex((entry) => isBy(id, window, entry))
-              return first === -1 ? [] : fieldsOf(account, entityId, events.slice(first), isOwn)
+              return first === -1 ? [] : fieldsOf(account, entityId, id, events.slice(first), isOwn)
             })
             .sort(
               (left, right) =>

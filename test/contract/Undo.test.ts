@@ -151,6 +151,55 @@ for (const engine of serviceEngines) {
         )
       )
 
+      it.effect(
+        "a longer window undoes the older writes that a shorter one left, and a shorter one after it nothing",
+        () =>
+          inWorld(({ actor, agent, here, product, review, revisionOf, run, undo, valuesOf, window, write }) =>
+            Effect.gen(function* () {
+              /** The next clock tick: a window that starts here does not include the writes before it. */
+              const tick = Effect.gen(function* () {
+                const now = yield* undo.now
+                return yield* Effect.repeat(undo.now, { until: (later) => later > now })
+              })
+              const since = (start: UndoWindow["since"]) => Effect.map(undo.now, (until) => ({ since: start, until }))
+              yield* write(agent, { title: "Old", vendor: "Old", tags: '["old"]' })
+              yield* write(agent, { title: "Old" }, { storeId: here.id })
+              yield* write(actor, { tags: '["person"]' })
+              const recent = yield* tick
+              yield* write(agent, { title: "Newer", vendor: "Newer", tags: '["newer"]' })
+              yield* write(agent, { title: "Newer" }, { storeId: here.id })
+              const latest = yield* tick
+              yield* write(agent, { title: "Newest", product_type: "Newest" })
+
+              assert.strictEqual((yield* run(yield* since(latest))).fields, 2)
+              assert.include(yield* valuesOf(), { title: "Newer", vendor: "Newer", product_type: "" })
+              assert.strictEqual((yield* run(yield* since(recent))).fields, 4)
+              assert.include(yield* valuesOf(), { title: "Old", vendor: "Old", tags: '["person"]' })
+              assert.include(yield* valuesOf(product, here.id), { title: "Old" })
+              // A person who writes after an undo keeps the field.
+              yield* write(actor, { vendor: "Person" })
+              assert.deepStrictEqual((yield* review(yield* window)).fields.map(short), [
+                "catalog product_type: null -> (already_back cli)",
+                'catalog tags: ["person"] -> (already_back cli)',
+                "catalog title: Old -> Tent",
+                "catalog vendor: Person -> (edited_since cli)",
+                "a.example title: Old -> null"
+              ])
+              assert.strictEqual((yield* run(yield* window)).fields, 2)
+              assert.include(yield* valuesOf(product, here.id), { title: "Tent" })
+
+              const revision = yield* revisionOf(product)
+              for (const start of [latest, recent, (yield* window).since])
+                assert.strictEqual((yield* run(yield* since(start))).fields, 0)
+              assert.strictEqual(yield* revisionOf(product), revision)
+              // A write after the undo of a longer window is undone to the value of that undo, with every window.
+              yield* write(agent, { title: "After" })
+              assert.deepStrictEqual((yield* run(yield* since(recent))).fields, 1)
+              assert.include(yield* valuesOf(), { title: "Tent" })
+            })
+          )
+      )
+
       it.effect("an edit by somebody else is kept, before, between and after the connection's writes", () =>
         inWorld(({ actor, agent, here, product, review, run, valuesOf, window, write }) =>
           Effect.gen(function* () {
