@@ -13,10 +13,27 @@ import { type NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, ExportId, StoreId } from "../model/Ids.ts"
 import { makeSavePublishStates } from "../publishing/PublishStateChanges.ts"
 import { Stores } from "../stores/Stores.ts"
+import { StoresRepo } from "../stores/StoresRepo.ts"
 import type { ExportItem } from "./ExportItem.ts"
 import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 
-const Input = Schema.Struct({ storeId: StoreId, exportId: ExportId })
+/** `total`: number of the exported products. Jobs of earlier versions have none. */
+const Input = Schema.Struct({ storeId: StoreId, exportId: ExportId, total: Schema.optional(Schema.Int) })
+
+const unlinked = {
+  why: "The store is no longer linked.",
+  next: "What was counted as published before stays published. Link the store again, then resume the job."
+}
+
+const withPlatform = {
+  why: "The store has a platform now.",
+  next: "What was counted as published before stays published. Publish to the store."
+}
+
+const forgotten = {
+  why: "The exported products were kept for 30 days only.",
+  next: "What was counted as published before stays published. Export the products of the store again."
+}
 
 /** Number of counted items. They are deleted, so the next step begins with the first remaining item. */
 const Cursor = Schema.Int
@@ -60,6 +77,7 @@ export const makeExportKinds = Effect.gen(function* () {
   const history = yield* HistoryRepo
   const importLock = yield* ImportLockRepo
   const repo = yield* ExportItemsRepo
+  const stores = yield* StoresRepo
   const savePublishStates = yield* makeSavePublishStates
 
   return [
@@ -68,7 +86,7 @@ export const makeExportKinds = Effect.gen(function* () {
       input: Input,
       cursor: Cursor,
       sizes: { first: 10, max: 200 },
-      step: ({ accountId, cursor, input: { exportId, storeId }, size }) =>
+      step: ({ accountId, cursor, input: { exportId, storeId, total }, size }) =>
         Effect.gen(function* (): Effect.fn.Return<
           StepResult<number>,
           JobStopped | NotFound | ValidationFailed,
@@ -77,14 +95,15 @@ export const makeExportKinds = Effect.gen(function* () {
           if (Option.isSome(yield* importLock.share(accountId))) return waitForImport
           const actor = yield* CurrentActor
           const items = yield* repo.take(accountId, exportId, size)
-          if (items.length === 0) return { _tag: "Progress", cursor: null, done: 0 } as const
+          if (items.length === 0)
+            return (cursor ?? 0) < (total ?? 0)
+              ? yield* new JobStopped(forgotten)
+              : ({ _tag: "Progress", cursor: null, done: 0 } as const)
           const ids = items.flatMap(({ revisions }) => Object.keys(revisions).map((id) => EntityId.make(id)))
           const locked = yield* drafts.lock(accountId, [...new Set(ids)], [])
-          if (!locked.storeIds.includes(storeId))
-            return yield* new JobStopped({
-              why: "The store is no longer linked.",
-              next: "What was counted as published before stays published. Link the store again, then resume the job."
-            })
+          if (!locked.storeIds.includes(storeId)) return yield* new JobStopped(unlinked)
+          const store = yield* stores.find(accountId, storeId)
+          if (Option.exists(store, ({ platform }) => platform !== "none")) return yield* new JobStopped(withPlatform)
           const all = items.map((item) => divideExported(locked, storeId, item))
           // A file that several products show occurs several times.
           const exported = [...new Set(all.flatMap((each) => each.exported))]
@@ -133,12 +152,13 @@ const make = Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
       const store = yield* stores.find(storeId)
       yield* refuseWithPlatform(store)
+      const total = yield* repo.count(accountId, id)
       return yield* jobs.begin({
         kind: "export",
         title: `Count the export of ${store.domain} as published`,
         subject: storeId,
-        input: { storeId, exportId: id },
-        total: yield* repo.count(accountId, id)
+        input: { storeId, exportId: id, total },
+        total
       })
     }),
     /** Deletes the items of exports that were not counted as published within 30 days. Returns the number of products. */

@@ -2,7 +2,7 @@ import { Array as Arr, Chunk, Context, Effect, Layer, Option, Stream } from "eff
 import { asBackground } from "../database/Deadlines.ts"
 import { type CurrentActor, withAccountId } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import { NotFound, ValidationFailed } from "../model/Errors.ts"
+import { NotFound, Unavailable, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, type EntityId, ExportId, type StoreId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -12,7 +12,7 @@ import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 import { refuseWithPlatform } from "./ExportJobs.ts"
 import type { ExportSelection } from "./ExportSelection.ts"
 import { ExportsRepo, type ReadBeside } from "./ExportsRepo.ts"
-import { headerOf, recordsOf } from "./ShopifyCsvWriter.ts"
+import { hasTagWithComma, headerOf, recordsOf } from "./ShopifyCsvWriter.ts"
 import { type ExportEnd, spool, type WriteExport } from "./Spool.ts"
 import type { StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
 
@@ -28,6 +28,8 @@ const kindsInOrder: ReadonlyArray<EntityKind> = ["media", "variant", "product", 
 
 /** The number of parts that are read at the same time, each on a connection of its own if there are two. */
 const partsAtOnce = 2
+
+const interrupted = "The database interrupted the export. Export again."
 
 type Places = Context.Tag.Service<ExportsRepo>["places"]
 
@@ -121,16 +123,27 @@ const make = Effect.gen(function* () {
       () => ValidationFailed.at("", `The filters find no ${selection.kind}.`)
     )
 
-  /** Streams the text that `reads` writes. All its reads see the catalog of one moment. */
+  /**
+   * Streams the text that `reads` writes. All its reads see the catalog of one moment. The transaction is not repeated after its first
+   * write, because the text cannot be taken back.
+   */
   const exporting = <E>(
     reads: (write: WriteExport, accountId: AccountId, beside: ReadBeside) => Effect.Effect<ExportEnd, E, CurrentActor>
   ) =>
-    spool((write: WriteExport) =>
-      withAccountId((accountId) => repo.inSnapshot((beside) => reads(write, accountId, beside))).pipe(
-        asBackground,
-        semaphore.withPermits(1)
-      )
-    )
+    spool((write: WriteExport) => {
+      let hasWritten = false
+      const writeOnce: WriteExport = (...text) => {
+        hasWritten = true
+        return write(...text)
+      }
+      return withAccountId((accountId) =>
+        repo.inSnapshot((beside) =>
+          Effect.suspend(() =>
+            hasWritten ? Effect.die(new Unavailable({ reason: interrupted })) : reads(writeOnce, accountId, beside)
+          )
+        )
+      ).pipe(asBackground, semaphore.withPermits(1))
+    })
 
   const writeCatalog = (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
     Effect.gen(function* () {
@@ -174,6 +187,7 @@ const make = Effect.gen(function* () {
         )
         yield* write(headerOf(metafields), 0, overview.products)
         let done = 0
+        let withCommas = 0
         yield* inParts(
           selection === null
             ? partsOfAll(productsAtOnce, (after, size) => repo.places(accountId, "product", after, size, storeId))
@@ -183,10 +197,12 @@ const make = Effect.gen(function* () {
             Effect.gen(function* () {
               if (exportId !== null) yield* items.stage(accountId, exportId, done, rows.map(toItem))
               done += rows.length
+              withCommas += rows.filter(hasTagWithComma).length
               yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
             })
         )
-        return { exportId, notes: notesOf(overview, selected === null ? 0 : selected - overview.products) }
+        const notOnStore = selected === null ? 0 : selected - overview.products
+        return { exportId, notes: notesOf(overview, { notOnStore, withCommas }) }
       })
 
   const csv = (storeId: StoreId, forPublish: boolean, selection: ExportSelection | null) =>
@@ -241,10 +257,14 @@ const countText = (count: number, what: string) =>
 
 const notesOf = (
   { withoutHandle, withoutTitle, withSharedHandle }: StoreOverview,
-  notOnStore: number
+  { notOnStore, withCommas }: { readonly notOnStore: number; readonly withCommas: number }
 ): ReadonlyArray<string> => [
   ...countText(notOnStore, "not on this store: the file does not have them."),
   ...countText(withoutTitle, "without a title: an import refuses the file until they have one."),
   ...countText(withoutHandle, "without a handle: the file has the id instead, which an import sets as the handle."),
-  ...countText(withSharedHandle, "with the handle of another product: an import refuses the file until handles differ.")
+  ...countText(
+    withSharedHandle,
+    "with the handle of another product: an import refuses the file until handles differ."
+  ),
+  ...countText(withCommas, "with a comma in a tag: an import makes several tags of such a tag.")
 ]

@@ -106,6 +106,10 @@ interface Cells {
 const [tags, status] = [ofProduct("tags"), ofProduct("status")]
 const [weight, weightUnit] = [ofVariant("weight"), ofVariant("weight_unit")]
 
+/** Whether a product has a tag with a comma, at which an import splits the cell of the tags. */
+export const hasTagWithComma = (product: ExportedProduct): boolean =>
+  textsOf(tags(product)).some((tag) => tag.includes(","))
+
 const product = (column: Column & (typeof csvKeys.product)[number]): Cells => ({ column, product: ofProduct(column) })
 const variant = (column: Column & (typeof csvKeys.variant)[number]): Cells => ({ column, variant: ofVariant(column) })
 const optionName = (column: Column, index: number): Cells => ({

@@ -85,24 +85,31 @@ const make = Effect.gen(function* () {
       )
     })
 
+  const fill = Effect.fn("Remediation.fill")(
+    (kind: EntityKind, operations: ReadonlyArray<FillOperation>, basedOn?: BasedOn) =>
+      Effect.map(
+        carryOut(
+          kind,
+          operations,
+          Effect.map(linked, (stores) => (rules: KeyRules) => decideFills(kind, operations, rules, stores, basedOn))
+        ),
+        (results): Filled => ({ filled: results.filter(({ filled }) => filled).length, results })
+      )
+  )
+
   return {
     /**
      * Fills empty fields, canonical or of a store. At most 500 operations, all on one kind. `basedOn`: an operation on an entity
      * whose draft has another revision fails.
      */
-    fill: Effect.fn("Remediation.fill")(
-      (kind: EntityKind, operations: ReadonlyArray<FillOperation>, basedOn?: BasedOn) =>
-        Effect.map(
-          carryOut(
-            kind,
-            operations,
-            Effect.map(linked, (stores) => (rules: KeyRules) => decideFills(kind, operations, rules, stores, basedOn))
-          ),
-          (results) => ({
-            filled: results.filter(({ filled }) => filled).length,
-            results
-          })
-        )
+    fill,
+    /**
+     * Fills empty canonical fields, then the fields that are still empty on stores, in one transaction. At most 500 operations
+     * each, on the same entities.
+     */
+    fillCanonicalThenStores: Effect.fn("Remediation.fillCanonicalThenStores")(
+      (kind: EntityKind, canonical: ReadonlyArray<FillOperation>, onStores: ReadonlyArray<FillOperation>) =>
+        transaction.run(Effect.all([fill(kind, canonical), fill(kind, onStores)]))
     ),
     /**
      * Gives a field the same value on all stores of one language or currency that have different values. At most 500

@@ -3,10 +3,12 @@ import { Effect, Layer, Option, Stream } from "effect"
 import { ExportItemsRepo } from "../../src/exports/ExportItemsRepo.ts"
 import { ExportJobs } from "../../src/exports/ExportJobs.ts"
 import { Exports } from "../../src/exports/Exports.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
 import { EntityId, type StoreId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
+import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { actingAs, anAccount, Catalog, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { featureEngines } from "../support/TestDatabase.ts"
 
@@ -104,6 +106,52 @@ for (const { absent, layer: database, name } of featureEngines)
               assert.deepStrictEqual(yield* stateOf("media", media), published)
             }
             assert.strictEqual(yield* (yield* ExportItemsRepo).count(actor.accountId, exportId), 0)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("a job whose store gets a platform meanwhile fails, and counts nothing as published", () =>
+        Effect.gen(function* () {
+          const { actor, products, store } = yield* aWorld(1)
+          yield* Effect.gen(function* () {
+            const { id } = yield* (yield* ExportJobs).publish(store.id, yield* exportFor(store.id))
+            yield* (yield* StoresRepo).link(actor.accountId, { ...store, platform: "shopify" }, true)
+            const job = Option.getOrThrow(yield* (yield* JobWorker).settle(id, quiet))
+            assert.deepInclude(job, {
+              state: "failed",
+              done: 0,
+              problem: {
+                why: "The store has a platform now.",
+                next: "What was counted as published before stays published. Publish to the store."
+              }
+            })
+            for (const { product } of products) assert.deepStrictEqual(yield* stateOf("product", product), never)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("a job whose exported products were deleted fails, also if it is resumed", () =>
+        Effect.gen(function* () {
+          const { actor, store } = yield* aWorld(2)
+          yield* Effect.gen(function* () {
+            const exportId = yield* exportFor(store.id)
+            const { id } = yield* (yield* ExportJobs).publish(store.id, exportId)
+            yield* (yield* ExportItemsRepo).take(actor.accountId, exportId, 2)
+            const settle = Effect.map(
+              Effect.flatMap(JobWorker, ({ settle }) => settle(id, quiet)),
+              Option.getOrThrow
+            )
+            const forgotten = {
+              state: "failed" as const,
+              done: 0,
+              problem: {
+                why: "The exported products were kept for 30 days only.",
+                next: "What was counted as published before stays published. Export the products of the store again."
+              }
+            }
+            assert.deepInclude(yield* settle, forgotten)
+            yield* (yield* Jobs).command("resume", id)
+            assert.deepInclude(yield* settle, forgotten)
           }).pipe(actingAs(actor))
         })
       )

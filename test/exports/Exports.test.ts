@@ -1,11 +1,13 @@
 import { SqlClient } from "@effect/sql"
+import { SqlError } from "@effect/sql/SqlError"
 import { assert, describe, layer } from "@effect/vitest"
-import { type Context, Deferred, Effect, Fiber, Layer, Runtime, Stream } from "effect"
+import { Cause, type Context, Deferred, Effect, Exit, Fiber, Layer, Option, Runtime, Stream } from "effect"
 import type { ExportSelection } from "../../src/exports/ExportSelection.ts"
 import { Exports } from "../../src/exports/Exports.ts"
 import { ExportsRepo } from "../../src/exports/ExportsRepo.ts"
 import { CurrentActor } from "../../src/model/Actor.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
+import { Unavailable } from "../../src/model/Errors.ts"
 import { EntityId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
@@ -128,6 +130,33 @@ for (const { absent, layer: database, name } of featureEngines)
           assert.deepInclude(variantLine, { product_id: product, position: 0 })
           assert.deepInclude(variantLine?.attributes, { sku: { type: "single_line_text_field", value: 'T-1 "a"\nb' } })
           assert.deepInclude(collectionLine, { product_ids: [product], variant_ids: null })
+        })
+      )
+
+      it.effect("ends if the database interrupts it after its first part, and repeats nothing", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* aWorld
+          let reads = 0
+          const Interrupted = Layer.effect(
+            ExportsRepo,
+            Effect.map(ExportsRepo, (repo) => ({
+              ...repo,
+              lines: (...part: Parameters<typeof repo.lines>) =>
+                Effect.suspend(() => {
+                  reads += 1
+                  return reads === 2 ? Effect.die(new SqlError({ cause: { code: "40001" } })) : repo.lines(...part)
+                })
+            }))
+          )
+          const exit = yield* Effect.gen(function* () {
+            yield* aProduct("The tent")
+            yield* aProduct("The stove")
+            return yield* Effect.exit(exported)
+          }).pipe(Effect.provide(Exports.layer.pipe(Layer.provide(Interrupted))), actingAs(actor))
+          assert.strictEqual(reads, 2)
+          const defect = Exit.isFailure(exit) ? Option.getOrThrow(Cause.dieOption(exit.cause)) : undefined
+          assert.instanceOf(defect, Unavailable)
+          assert.strictEqual(defect.message, "The database interrupted the export. Export again.")
         })
       )
 

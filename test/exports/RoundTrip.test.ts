@@ -198,14 +198,15 @@ layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { e
         const { actor, stores } = yield* anAccount({ domains: ["files.example", "other.example"] })
         yield* Effect.gen(function* () {
           const [files, other] = stores
-          const own = { "care.wash": "30" }
+          const own = { "care.wash": "30", tags: '["big, red","warm"]' }
+          const tagged = "1 product with a comma in a tag: an import makes several tags of such a tag."
           const tent = yield* anEntity("product", { title: "Tent", handle: "tent", vendor: "Fell" }, { on: [files] })
           yield* anEntity("variant", { sku: "T-1", price: "5.00", title: "One" }, { on: [files], of: tent })
           const stove = yield* anEntity("product", { title: "Stove", handle: "stove", ...own }, { on: [files] })
           const hat = yield* anEntity("product", { title: "Hat", handle: "hat" }, { on: [other] })
           const untitled = yield* anEntity("product", { handle: "hat" }, { on: [files] })
           for (const [selection, handles, notes, hasOwn] of [
-            [{ kind: "product", ids: [stove, tent] }, ["tent", "stove"], [], true],
+            [{ kind: "product", ids: [stove, tent] }, ["tent", "stove"], [tagged], true],
             [{ kind: "product", filters: { vendor: "Fell" } }, ["tent"], [], false],
             [
               { kind: "product", ids: [hat, tent, untitled] },
@@ -219,7 +220,7 @@ layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { e
             [
               null,
               ["tent", "stove", "hat"],
-              ["1 product without a title: an import refuses the file until they have one."],
+              ["1 product without a title: an import refuses the file until they have one.", tagged],
               true
             ]
           ] as const) {

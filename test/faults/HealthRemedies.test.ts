@@ -85,10 +85,14 @@ const inGivenOrder = Layer.effect(
   }))
 ).pipe(Layer.provide(counted))
 
-const servicesOn = <R>(drafts: Layer.Layer<DraftsRepo, never, R>, connections: number) =>
+const servicesOn = <R>(
+  drafts: Layer.Layer<DraftsRepo, never, R>,
+  connections: number,
+  faults: Layer.Layer<FaultInjector> = FaultInjector.layer
+) =>
   Layer.mergeAll(Drafts.layer, Remediation.layer).pipe(
     Layer.provideMerge(MetafieldDefinitions.layer),
-    Layer.provide(FaultInjector.layer),
+    Layer.provide(faults),
     Layer.provideMerge(Layer.mergeAll(Accounts.layer, ApiKeys.layer, CatalogChanges.layer, layerStores)),
     Layer.provide(SecretBox.layer),
     Layer.provideMerge(drafts),
@@ -251,6 +255,51 @@ describe.skipIf(!serverAnswers)("overlapping batches of 500 operations", () => {
         const seen = yield* deadlocks
         report("Overlap, planted", { deadlocks: seen })
         assert.isAbove(seen, 0, `seed ${seed}`)
+      })
+    )
+  })
+})
+
+describe.skipIf(!serverAnswers)("a fill of canonical fields and then of stores", () => {
+  type Both = Parameters<Context.Tag.Service<Remediation>["fillCanonicalThenStores"]>
+
+  /** Interrupts a fill after its second batch is written. Returns the number of products whose canonical value is filled. */
+  const filledOf = (fillBoth: (...both: Both) => Effect.Effect<unknown, PimLocked, CurrentActor | Remediation>) => {
+    let batches = 0
+    const Failing = Layer.succeed(FaultInjector, {
+      at: (step) =>
+        Effect.suspend(() => (step === "batchWritten" && ++batches === 2 ? Effect.die("planted") : Effect.void))
+    })
+    return Effect.gen(function* () {
+      const { a, actor, stores } = yield* aShop
+      return yield* Effect.gen(function* () {
+        const ids = yield* products(stores, 3)
+        const canonical = ids.map((entity_id) => ({ entity_id, field: "vendor", value: "Tern" }))
+        const onStores = canonical.map((each) => ({ ...each, store_id: a }))
+        assert.strictEqual((yield* Effect.exit(fillBoth("product", canonical, onStores)))._tag, "Failure")
+        assert.strictEqual(batches, 2)
+        const drafts = yield* Effect.forEach(ids, (id) => Effect.flatMap(Drafts, ({ get }) => get(id, null)))
+        return drafts.filter(({ attributes }) => attributes.some(({ value }) => value === "Tern")).length
+      }).pipe(actingAs(actor))
+    }).pipe(Effect.provide(servicesOn(DraftsRepo.layer, 4, Failing)))
+  }
+
+  layer(Database, { excludeTestServices: true })((it) => {
+    it.effect("writes both batches or none", () =>
+      Effect.gen(function* () {
+        const filled = yield* filledOf((...both) =>
+          Effect.flatMap(Remediation, ({ fillCanonicalThenStores }) => fillCanonicalThenStores(...both))
+        )
+        assert.strictEqual(filled, 0)
+      })
+    )
+
+    it.effect.runIf(runsPlanted)("leaves the first batch if each is its own transaction (planted fault)", () =>
+      Effect.gen(function* () {
+        const filled = yield* filledOf((kind, canonical, onStores) =>
+          Effect.flatMap(Remediation, ({ fill }) => Effect.all([fill(kind, canonical), fill(kind, onStores)]))
+        )
+        assert.strictEqual(filled, 3)
       })
     )
   })

@@ -167,12 +167,12 @@ export const makeRepairs = Effect.gen(function* () {
         return Effect.gen(function* () {
           const ids = [...new Set(some.map(({ entityId }) => entityId))]
           const canonical = ids.map((entity_id): FillOperation => ({ entity_id, field, value }))
-          const first = yield* remediation.fill(kind, canonical)
-          const filled = new Set<EntityId>(first.results.flatMap((each) => (each.filled ? [each.entity_id] : [])))
-          const second = yield* remediation.fill(
+          const [first, second] = yield* remediation.fillCanonicalThenStores(
             kind,
+            canonical,
             some.map(({ entityId, where }) => ({ entity_id: entityId, field, value, ...storeIn(where) }))
           )
+          const filled = new Set<EntityId>(first.results.flatMap((each) => (each.filled ? [each.entity_id] : [])))
           return fillRefusals(second).map((refusal, index) => {
             const row = some[index]
             return refusal === filledMeanwhile && row !== undefined && filled.has(row.entityId) ? undefined : refusal
