@@ -100,13 +100,8 @@ const makeLines =
       }
     })
 
-const make = Effect.gen(function* () {
-  const items = yield* ExportItemsRepo
-  const repo = yield* ExportsRepo
-  const stores = yield* Stores
-  const beginLines = makeLines(repo)
-  const semaphore = yield* Effect.makeSemaphore(maxAtOnce)
-
+/** Makes the functions that count selected entities. */
+const makeCounts = (repo: Context.Tag.Service<ExportsRepo>) => {
   /** The number of selected entities. NotFound: an unknown id, or one of another kind. */
   const countOf = (accountId: AccountId, selection: ExportSelection) =>
     Effect.filterOrFail(
@@ -122,6 +117,55 @@ const make = Effect.gen(function* () {
       (count) => count > 0,
       () => ValidationFailed.at("", `The filters find no ${selection.kind}.`)
     )
+
+  return { countOf, someOf }
+}
+
+/** Makes the function that writes the product CSV of a store. */
+const makeWriteProducts = Effect.gen(function* () {
+  const items = yield* ExportItemsRepo
+  const repo = yield* ExportsRepo
+  const { someOf } = makeCounts(repo)
+
+  return (storeId: StoreId, exportId: ExportId | null, selection: ExportSelection | null) =>
+    (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
+      Effect.gen(function* () {
+        const selected = selection === null ? null : yield* someOf(accountId, selection)
+        const [overview, metafields] = yield* Effect.all(
+          [
+            beside(repo.overview(accountId, storeId, selection)),
+            beside(repo.metafields(accountId, storeId, selection))
+          ],
+          { concurrency: partsAtOnce }
+        )
+        yield* write(headerOf(metafields), 0, overview.products)
+        let done = 0
+        let withCommas = 0
+        yield* inParts(
+          selection === null
+            ? partsOfAll(productsAtOnce, (after, size) => repo.places(accountId, "product", after, size, storeId))
+            : partsOfSelected(repo, accountId, selection, productsAtOnce),
+          (part) => beside(repo.products(accountId, storeId, part, metafields)),
+          (rows) =>
+            Effect.gen(function* () {
+              if (exportId !== null) yield* items.stage(accountId, exportId, done, rows.map(toItem))
+              done += rows.length
+              withCommas += rows.filter(hasTagWithComma).length
+              yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
+            })
+        )
+        const notOnStore = selected === null ? 0 : selected - overview.products
+        return { exportId, notes: notesOf(overview, { notOnStore, withCommas }) }
+      })
+})
+
+const make = Effect.gen(function* () {
+  const repo = yield* ExportsRepo
+  const stores = yield* Stores
+  const beginLines = makeLines(repo)
+  const { countOf, someOf } = makeCounts(repo)
+  const writeProducts = yield* makeWriteProducts
+  const semaphore = yield* Effect.makeSemaphore(maxAtOnce)
 
   /**
    * Streams the text that `reads` writes. All its reads see the catalog of one moment. The transaction is not repeated after its first
@@ -171,38 +215,6 @@ const make = Effect.gen(function* () {
           })
         )
         return yield* end
-      })
-
-  const writeProducts =
-    (storeId: StoreId, exportId: ExportId | null, selection: ExportSelection | null) =>
-    (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
-      Effect.gen(function* () {
-        const selected = selection === null ? null : yield* someOf(accountId, selection)
-        const [overview, metafields] = yield* Effect.all(
-          [
-            beside(repo.overview(accountId, storeId, selection)),
-            beside(repo.metafields(accountId, storeId, selection))
-          ],
-          { concurrency: partsAtOnce }
-        )
-        yield* write(headerOf(metafields), 0, overview.products)
-        let done = 0
-        let withCommas = 0
-        yield* inParts(
-          selection === null
-            ? partsOfAll(productsAtOnce, (after, size) => repo.places(accountId, "product", after, size, storeId))
-            : partsOfSelected(repo, accountId, selection, productsAtOnce),
-          (part) => beside(repo.products(accountId, storeId, part, metafields)),
-          (rows) =>
-            Effect.gen(function* () {
-              if (exportId !== null) yield* items.stage(accountId, exportId, done, rows.map(toItem))
-              done += rows.length
-              withCommas += rows.filter(hasTagWithComma).length
-              yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
-            })
-        )
-        const notOnStore = selected === null ? 0 : selected - overview.products
-        return { exportId, notes: notesOf(overview, { notOnStore, withCommas }) }
       })
 
   const csv = (storeId: StoreId, forPublish: boolean, selection: ExportSelection | null) =>

@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { NotFound } from "../model/Errors.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
+import type { Store } from "../model/Store.ts"
 import type { PlatformDescription } from "../platform/PlatformAdapter.ts"
 import { PlatformRefused } from "../platform/PlatformErrors.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
@@ -34,13 +35,16 @@ const make = Effect.gen(function* () {
   const registry = yield* PlatformRegistry
   const secrets = yield* SecretBox
 
-  const openWith = (accountId: AccountId, storeId: StoreId, sealed: Option.Option<Uint8Array>) =>
+  const openWith = (
+    accountId: AccountId,
+    store: Option.Option<Store>,
+    adapter: PlatformDescription | undefined,
+    sealed: Option.Option<Uint8Array>
+  ) =>
     Effect.gen(function* () {
-      const store = yield* stores.find(accountId, storeId)
       if (Option.isNone(store)) return yield* new NotFound()
-      const { domain, platform } = store.value
+      const { domain, id: storeId, platform } = store.value
       const opened = { accountId, storeId, domain, platform }
-      const adapter = Option.getOrUndefined(registry.find(platform))
       if (adapter === undefined || adapter.fields.length === 0) return { ...opened, credentials: {} }
       if (Option.isNone(sealed)) return yield* noCredentials(adapter)
       const text = yield* Effect.mapError(secrets.open(sealed.value, { accountId, storeId }), ({ message }) =>
@@ -51,10 +55,15 @@ const make = Effect.gen(function* () {
     })
 
   const read = Effect.fn("StoreAccess.read")(function* (accountId: AccountId, storeId: StoreId) {
-    const sealed = yield* stores.credential(accountId, storeId)
+    const store = yield* stores.find(accountId, storeId)
+    const adapter = Option.getOrUndefined(Option.flatMap(store, ({ platform }) => registry.find(platform)))
+    const sealed =
+      adapter === undefined || adapter.fields.length === 0
+        ? Option.none<Uint8Array>()
+        : yield* stores.credential(accountId, storeId)
     const record = (refusal: string | null) => stores.recordCredentialTest(accountId, storeId, sealed, refusal)
     return {
-      open: openWith(accountId, storeId, sealed),
+      open: openWith(accountId, store, adapter, sealed),
       record,
       recordRefusal: ({ code, message }: PublishError) => (credentialRefusals.has(code) ? record(message) : Effect.void)
     }
