@@ -1,6 +1,6 @@
 import { Either, Schema } from "effect"
 import { AcceptedValues, type Aggregate, byPosition } from "../catalog/Aggregate.ts"
-import { publishable } from "../drafts/Aggregate.ts"
+import { publishable, samePublishable } from "../drafts/Aggregate.ts"
 import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { Attributes, builtInFields, EntityKind, effective } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -136,6 +136,30 @@ export const pinDraft = (
   })
 
 /**
+ * Contents of publications that follow one, for the entities that it included but did not send with the requested values: variants of
+ * a product that went live meanwhile, and entities that another publication published meanwhile. `ids`: the entities to look at.
+ * Left out are entities that are not on the store any more, and those whose values the store has accepted.
+ */
+export const toFollowingContents = (
+  content: PublicationContent,
+  ids: ReadonlyArray<EntityId>,
+  { aggregates }: LockedCatalog,
+  storeId: StoreId
+): ReadonlyArray<{ readonly entityId: EntityId; readonly content: DraftContent }> => {
+  if (content._tag !== "Draft") return []
+  return content.carried.flatMap(({ attributes, entityId }) => {
+    const aggregate = ids.includes(entityId) ? aggregates.get(entityId) : undefined
+    const version = aggregate === undefined ? undefined : findVersion(aggregate, storeId)
+    if (aggregate === undefined || version === undefined) return []
+    const values = { ...version.accepted, attributes }
+    if (version.accepted !== null && samePublishable(version.accepted, values)) return []
+    const { kind, parentId } = aggregate
+    const revisions = { [entityId]: content.revisions[entityId] ?? 0 }
+    return [{ entityId, content: { _tag: "Draft", kind, productId: parentId, values, carried: [], revisions } }]
+  })
+}
+
+/**
  * Whether two contents are drafts of the same entities at the same revisions. Contents of the kind `Fields` are never equal,
  * because they have no revisions.
  */
@@ -244,7 +268,8 @@ export const toPush = (
   const accepted = [{ entityId, values }]
   switch (content.kind) {
     case "product": {
-      const variants = toRelatedEntities(content, values.variants ?? [], versions).filter(
+      const onStore = (values.variants ?? []).filter((variant) => versions.has(variant))
+      const variants = toRelatedEntities(content, onStore, versions).filter(
         ({ isIncluded }) => !isLive(own) || !isIncluded
       )
       const media = toRelatedEntities(content, values.media ?? [], versions)
@@ -272,14 +297,18 @@ export const toPush = (
         ? Either.left(productNotLive)
         : Either.right({ publication: Publication.Variant({ ...main, productPlatformId }), accepted })
     }
-    case "collection":
+    case "collection": {
+      // The accepted list has only products that are sent, so the collection stays unpublished until the others are live.
+      const sent = (values.members ?? []).filter((member) => (versions.get(member)?.platformId ?? null) !== null)
+      const sentMembers = values.members === undefined ? {} : { members: sent }
       return Either.right({
         publication: Publication.Collection({
           ...main,
-          members: (values.members ?? []).flatMap((member) => versions.get(member)?.platformId ?? [])
+          members: sent.flatMap((member) => versions.get(member)?.platformId ?? [])
         }),
-        accepted
+        accepted: [{ entityId, values: { ...values, ...sentMembers } }]
       })
+    }
     case "media":
       return Either.right({ publication: Publication.Media(main), accepted })
   }

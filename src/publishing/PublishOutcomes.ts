@@ -4,15 +4,16 @@ import { CatalogChange } from "../drafts/CatalogChange.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
-import type { EntityId, StoreId } from "../model/Ids.ts"
+import { type EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import type { Published } from "../platform/Publication.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { mintId } from "../runtime/Identifiers.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import type { FailedAttempt } from "./FailedAttempts.ts"
 import type { AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
-import type { PublicationContent, Push } from "./PublicationContent.ts"
-import { PublicationsRepo } from "./PublicationsRepo.ts"
+import { includedIds, type PublicationContent, type Push, toFollowingContents } from "./PublicationContent.ts"
+import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 import { countAttempts } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
@@ -47,6 +48,23 @@ const toChanges = (
           .map(([entityId, platformId]) => CatalogChange.Identify({ entityId, storeId, platformId }))
       ]
 
+/** A publication that follows another one, on behalf of the same actor. */
+const toFollowing = (
+  { actor, dropId, storeId }: ClaimedPublication,
+  { content, entityId }: ReturnType<typeof toFollowingContents>[number]
+): Effect.Effect<NewPublication> =>
+  Effect.map(mintId(PublicationId), (id) => ({
+    id,
+    entityId,
+    storeId,
+    draftRevision: content.revisions[entityId] ?? 0,
+    // A variant is written together with its product.
+    entityIds: content.productId === null ? [entityId] : [entityId, content.productId],
+    content,
+    actor,
+    dropId
+  }))
+
 /** Ends a publication: saves its outcome, the publish states of its entities and their history. Returns the failure that it has saved. */
 export const makeFinishPublication = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
@@ -72,7 +90,9 @@ export const makeFinishPublication = Effect.gen(function* () {
       const identifiedIds = isFailed ? [] : [...outcome.published.platformIds.keys()]
       // The import lock keeps imports from being applied meanwhile. It is shared, so an import under review does not block this.
       yield* importLock.shareDuringImport(accountId)
-      const locked = yield* drafts.lock(accountId, [...new Set([entityId, ...entityIds, ...identifiedIds])], [])
+      const leftOut = includedIds(content).filter((each) => !entityIds.includes(each))
+      const ids = [...new Set([entityId, ...entityIds, ...identifiedIds, ...leftOut])]
+      const locked = yield* drafts.lock(accountId, ids, [])
       if (!locked.storeIds.includes(storeId)) {
         // The store was unlinked. The publication waits until the store is linked again; the next attempt then reads it back.
         yield* repo.giveBack(claimed)
@@ -80,22 +100,30 @@ export const makeFinishPublication = Effect.gen(function* () {
       }
       const isStillClaimed = yield* repo.finish(claimed, end, isFailed ? "failed" : "published", error)
       if (!isStillClaimed) return false
-      const requestedAgain = yield* repo.requestedAgain(accountId, storeId, entityIds, id)
+      const requestedAgain = yield* repo.requestedAgain(accountId, storeId, [...entityIds, ...leftOut], id)
+      const asked = leftOut.filter((each) => !requestedAgain.has(each))
+      const following = yield* Effect.forEach(toFollowingContents(content, asked, locked, storeId), (each) =>
+        toFollowing(claimed, each)
+      )
       const isOnStore = (id: EntityId) => locked.aggregates.get(id)?.storeIds.includes(storeId) ?? false
       const action = isFailed ? "publish_failed" : "published"
       yield* savePublishStates(
         accountId,
         locked,
-        toChanges(outcome, storeId, isOnStore, requestedAgain),
-        Effect.zipRight(
-          history.recordPublishes(
+        [
+          ...toChanges(outcome, storeId, isOnStore, requestedAgain),
+          ...following.map((each) => CatalogChange.RequestPublish({ entityId: each.entityId, storeId }))
+        ],
+        Effect.gen(function* () {
+          yield* Effect.forEach(following, (each) => repo.insert(accountId, each))
+          yield* history.recordPublishes(
             accountId,
             actor,
             dropId,
             toPublishEvents({ ...claimed, content }, entityIds, action, error)
-          ),
-          faults.at("settling")
-        )
+          )
+          yield* faults.at("settling")
+        })
       )
       return true
     })

@@ -286,6 +286,101 @@ for (const engine of featureServiceEngines) {
         )
       )
 
+      it.effect("entities of a waiting publish are published by themselves if their product went live meanwhile", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, large, product, small, store } = shop
+            const repo = yield* PublicationsRepo
+            const first = yield* ask(product, store)
+            const extra = yield* anEntity("variant", { sku: "T-X", price: "3.00" }, { on: [store], of: product })
+            yield* set(small, { price: "7.00" })
+            yield* set(large, { price: "8.00" })
+            const second = yield* ask(product, store)
+            // Edits after the request stay drafts, and a newer request takes the place of what the publish included.
+            yield* set(extra, { price: "4.00" })
+            yield* set(small, { price: "7.50" })
+            const newer = yield* ask(small, store).pipe(Effect.flip)
+            assert.strictEqual(newer._tag, "ValidationFailed")
+            yield* settled(idOf(first))
+            const newest = yield* ask(small, store)
+            yield* settled(idOf(second))
+            const following = yield* Effect.forEach([extra, large, small], (id) =>
+              Effect.map(repo.newest(accountId, id, store.id), (open) => Option.getOrThrow(open).id)
+            )
+            assert.strictEqual(following[2], idOf(newest))
+            assert.deepStrictEqual(
+              (yield* Effect.forEach(following, settled)).map(({ state }) => state),
+              ["published", "published", "published"]
+            )
+            const live = yield* Effect.forEach([extra, large, small], (id) => liveOf(shop, id))
+            assert.deepStrictEqual(
+              live.map((record) => record?.attributes.price?.value),
+              ["3.00", "8.00", "7.50"]
+            )
+            assert.deepStrictEqual(yield* Effect.forEach([extra, large, small], (id) => stateOf(id, store)), [
+              [true, "published"],
+              [false, "published"],
+              [false, "published"]
+            ])
+            const history = yield* (yield* Drafts).history(extra, 10)
+            assert.deepStrictEqual(
+              history.flatMap(({ action }) => (action.startsWith("publish") ? [action] : [])),
+              ["published", "publish_asked"]
+            )
+          })
+        )
+      )
+
+      it.effect("a variant that was removed from the store before the first publish of its product is not sent", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { large, product, small, store } = shop
+            const asked = yield* ask(product, store)
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.RemoveFromStore({ entityId: large, storeId: store.id })
+            ])
+            assert.strictEqual((yield* settled(idOf(asked))).state, "published")
+            assert.isDefined(yield* liveOf(shop, small))
+            assert.isUndefined(yield* liveOf(shop, large))
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("a collection stays unpublished until the store has all its products", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, collection, product, store } = shop
+            const repo = yield* PublicationsRepo
+            const second = yield* anEntity("product", { title: "Stove" }, { on: [store] })
+            yield* publish(product, store)
+            // Its values come from a file, so the platform's id is not known.
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.AcceptImported({
+                entityId: second,
+                storeId: store.id,
+                values: {},
+                media: [],
+                variants: []
+              }),
+              CatalogChange.SetMembers({ collectionId: collection, productIds: [product, second] })
+            ])
+            const asked = yield* ask(collection, store)
+            const first = Option.getOrThrow(yield* repo.newest(accountId, second, store.id)).id
+            yield* fail(shop, "refuse")
+            assert.strictEqual((yield* settled(first)).state, "failed")
+            yield* repair(shop)
+            assert.strictEqual((yield* settled(idOf(asked))).state, "published")
+            assert.deepStrictEqual((yield* liveOf(shop, collection))?.members, [demoPlatformId("product", product)])
+            assert.deepStrictEqual(yield* stateOf(collection, store), [true, "published"])
+            const again = yield* ask(collection, store)
+            assert.strictEqual((yield* settled(idOf(again))).state, "published")
+            assert.lengthOf((yield* liveOf(shop, collection))?.members ?? [], 2)
+            assert.deepStrictEqual(yield* stateOf(collection, store), [false, "published"])
+          })
+        )
+      )
+
       it.effect("a request with nothing to publish says so and changes nothing", () =>
         inShop((shop) =>
           Effect.gen(function* () {
