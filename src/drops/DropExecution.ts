@@ -55,9 +55,9 @@ const makeStartAndEnd = Effect.gen(function* () {
   const stores = yield* StoresRepo
 
   /** Requests a publish. Right: the publication, null if the store has these values already. */
-  const requestPublish = (dropId: DropId, { entityId, storeId, values }: ValuesToPublish) =>
+  const requestPublish = (dropId: DropId, { entityId, storeId, values }: ValuesToPublish, isTakenBack: boolean) =>
     Effect.map(
-      Effect.either(publishing.requestValues(entityId, storeId, values, dropId)),
+      Effect.either(publishing.requestValues(entityId, storeId, values, { dropId, isTakenBack })),
       Either.mapBoth({
         onLeft: ({ message }): PublishError => ({ code: refusedCode, message }),
         onRight: (answer) => (answer.outcome === "nothing_to_publish" ? null : answer.publicationId)
@@ -65,13 +65,13 @@ const makeStartAndEnd = Effect.gen(function* () {
     )
 
   /** Writes the drafts of a step and requests its publishes. Returns the effects with the ids of the publications. */
-  const carryOut = (dropId: DropId, step: PlannedStep) =>
+  const carryOut = (dropId: DropId, step: PlannedStep, isTakenBack: boolean) =>
     Effect.gen(function* () {
       // The entities are locked and no import can begin. A refusal is therefore a defect.
       yield* Effect.orDie(changes.applyDropped(dropId, step.changes))
       const answers = new Map<string, Either.Either<PublicationId | null, PublishError>>()
       for (const values of step.publishes)
-        answers.set(`${values.entityId} ${values.storeId}`, yield* requestPublish(dropId, values))
+        answers.set(`${values.entityId} ${values.storeId}`, yield* requestPublish(dropId, values, isTakenBack))
       return step.effects.map((effect): DropEffect => {
         const answer = answers.get(`${effect.entityId} ${effect.storeId}`)
         if (effect.outcome !== null || answer === undefined) return effect
@@ -91,7 +91,8 @@ const makeStartAndEnd = Effect.gen(function* () {
       )
       const locked = yield* lockTargets(due.accountId, pairs)
       const step = startDrop(drop.changes, publishable, locked, yield* definitions.rules(due.accountId))
-      const effects = yield* carryOut(due.id, step)
+      // A change that fails at the start is withdrawn, and its end does nothing.
+      const effects = yield* carryOut(due.id, step, true)
       yield* repo.move(due, { status: "applying", next: "settle_start", effects, outcomes: [] })
     })
 
@@ -99,7 +100,7 @@ const makeStartAndEnd = Effect.gen(function* () {
     Effect.gen(function* () {
       const locked = yield* lockTargets(due.accountId, drop.effects)
       const linked = yield* linkedIds(due.accountId)
-      const effects = yield* carryOut(due.id, endDrop(drop.effects, linked, locked))
+      const effects = yield* carryOut(due.id, endDrop(drop.effects, linked, locked), false)
       yield* repo.move(due, { status: drop.status, next: "settle_end", effects, outcomes: [] })
     })
 

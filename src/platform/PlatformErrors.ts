@@ -34,14 +34,15 @@ export class PlatformUnavailable extends Schema.TaggedError<PlatformUnavailable>
   }
 }
 
-/** The platform refused the call. Nothing was changed there. */
+/** The platform refused the call. Nothing was changed there, unless `isPartlyWritten`: earlier calls of the same publish were accepted. */
 export class PlatformRefused extends Schema.TaggedError<PlatformRefused>()("PlatformRefused", {
   /** The platform's error code, in capitals. */
   code: Schema.String,
   /** The platform's message, one line. */
   message: Schema.String,
   /** The path of the refused input; null: the refusal does not concern a part of the input. */
-  field: Schema.NullOr(Schema.String)
+  field: Schema.NullOr(Schema.String),
+  isPartlyWritten: Schema.optionalWith(Schema.Boolean, { exact: true })
 }) {}
 
 /** A write was sent, but there is no usable answer. The caller must read back whether the platform accepted the write. */

@@ -2,7 +2,7 @@ import { Either, Schema } from "effect"
 import { AcceptedValues, type Aggregate, byPosition } from "../catalog/Aggregate.ts"
 import { publishable, samePublishable } from "../drafts/Aggregate.ts"
 import type { LockedCatalog } from "../drafts/CatalogChange.ts"
-import { Attributes, builtInFields, EntityKind, effective } from "../model/Attribute.ts"
+import { Attributes, EntityKind, effective } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, type PublicationId, type StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
@@ -32,7 +32,9 @@ export const PublicationContent = Schema.Union(
     ...entityFields,
     fields: Attributes,
     values: Schema.NullOr(AcceptedValues),
-    before: Schema.optionalWith(Attributes, { exact: true })
+    before: Schema.optionalWith(Attributes, { exact: true }),
+    /** If the publish fails, but the store may have taken a part of the values, a publication of the values before follows. */
+    isTakenBack: Schema.optionalWith(Schema.Boolean, { exact: true })
   })
 )
 export type PublicationContent = typeof PublicationContent.Type
@@ -145,7 +147,7 @@ export const toFollowingContents = (
   ids: ReadonlyArray<EntityId>,
   { aggregates }: LockedCatalog,
   storeId: StoreId
-): ReadonlyArray<{ readonly entityId: EntityId; readonly content: DraftContent }> => {
+): ReadonlyArray<{ readonly entityId: EntityId; readonly draftRevision: number; readonly content: DraftContent }> => {
   if (content._tag !== "Draft") return []
   return content.carried.flatMap(({ attributes, entityId }) => {
     const aggregate = ids.includes(entityId) ? aggregates.get(entityId) : undefined
@@ -154,8 +156,11 @@ export const toFollowingContents = (
     const values = { ...version.accepted, attributes }
     if (version.accepted !== null && samePublishable(version.accepted, values)) return []
     const { kind, parentId } = aggregate
-    const revisions = { [entityId]: content.revisions[entityId] ?? 0 }
-    return [{ entityId, content: { _tag: "Draft", kind, productId: parentId, values, carried: [], revisions } }]
+    const draftRevision = content.revisions[entityId] ?? 0
+    const revisions = { [entityId]: draftRevision }
+    return [
+      { entityId, draftRevision, content: { _tag: "Draft", kind, productId: parentId, values, carried: [], revisions } }
+    ]
   })
 }
 
@@ -189,6 +194,14 @@ export const fillFields = (
   before: Object.fromEntries(Object.entries(accepted.attributes).filter(([key]) => Object.hasOwn(content.fields, key)))
 })
 
+/** Content that sends the values before a publish of fields again. Undefined: the publish sent nothing, or is not taken back. */
+export const toTakenBackContent = (content: PublicationContent): FieldsContent | undefined => {
+  if (content._tag !== "Fields" || content.isTakenBack !== true || content.values === null) return undefined
+  const { before = {}, fields, kind, productId } = content
+  const earlier = Object.entries(fields).map(([key, { type }]) => [key, before[key] ?? { value: "", type }])
+  return { _tag: "Fields", kind, productId, fields: Object.fromEntries(earlier), values: null }
+}
+
 /** The entities whose store versions `toPush` reads. */
 export const relatedIds = (entityId: EntityId, content: PublicationContent): ReadonlyArray<EntityId> => {
   const { media = [], members = [], variants = [] } = content.values ?? {}
@@ -207,11 +220,11 @@ const productNotLive: PublishError = {
   message: "Its product is no longer live on the store: publish the product first."
 }
 
-/** Adds an empty value for each metafield to delete: a platform does not change metafields that a publication omits. */
-const withDeletedMetafields = (kind: EntityKind, attributes: Attributes, before: Attributes = {}): Attributes => ({
+/** Adds an empty value for each deleted value: a platform may leave what a publication omits as it is, such as metafields. */
+const withDeletedValues = (attributes: Attributes, before: Attributes = {}): Attributes => ({
   ...Object.fromEntries(
     Object.entries(before)
-      .filter(([key]) => !Object.hasOwn(builtInFields[kind], key) && attributes[key] === undefined)
+      .filter(([key]) => attributes[key] === undefined)
       .map(([key, { type }]) => [key, { value: "", type }])
   ),
   ...attributes
@@ -263,7 +276,7 @@ export const toPush = (
     key: id,
     entityId,
     platformId: own?.platformId ?? null,
-    attributes: withDeletedMetafields(content.kind, values.attributes, own?.accepted?.attributes)
+    attributes: withDeletedValues(values.attributes, own?.accepted?.attributes)
   }
   const accepted = [{ entityId, values }]
   switch (content.kind) {

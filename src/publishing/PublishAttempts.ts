@@ -26,7 +26,7 @@ import { makeFinishPublication, makePostponePublication } from "./PublishOutcome
 /** The decision about a publication after calls to the platform. */
 type Decision =
   | { readonly _tag: "Accept"; readonly published: Published }
-  | { readonly _tag: "Refuse"; readonly error: PublishError }
+  | { readonly _tag: "Refuse"; readonly error: PublishError; readonly isPartlyWritten: boolean }
   | { readonly _tag: "RetryLater"; readonly error: PlatformUnavailable | PlatformOutcomeUnknown }
   /** No attempts are left. */
   | { readonly _tag: "GiveUp"; readonly reason: string | null; readonly error: PublishError }
@@ -34,7 +34,11 @@ type Decision =
   | { readonly _tag: "GiveBack" }
 
 const accept = (published: Published): Decision => ({ _tag: "Accept", published })
-const refuse = ({ code, message }: PlatformRefused): Decision => ({ _tag: "Refuse", error: { code, message } })
+const refuse = ({ code, isPartlyWritten = false, message }: PlatformRefused): Decision => ({
+  _tag: "Refuse",
+  error: { code, message },
+  isPartlyWritten
+})
 const retryLater = (error: PlatformUnavailable | PlatformOutcomeUnknown): Decision => ({ _tag: "RetryLater", error })
 
 /** The publication that an attempt sends, or why it cannot be sent. */
@@ -175,7 +179,7 @@ export const makeAttempt = (options: PublishingOptions) =>
             claimed,
             content,
             { outcome: "refused", reason: decision.error.code },
-            { _tag: "Failed", entityIds, error: decision.error }
+            { _tag: "Failed", entityIds, error: decision.error, isPartlyWritten: decision.isPartlyWritten }
           )
         case "GiveUp":
           return finish(

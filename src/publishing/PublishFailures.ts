@@ -11,10 +11,13 @@ export const notOnStore: PublishError = {
   message: "The entity was removed from the store before it was published."
 }
 
-export const tooSlow: PublishError = { code: "OUTCOME_UNKNOWN", message: "The store's platform took too long." }
+export const outcomeUnknown = "OUTCOME_UNKNOWN"
+export const interrupted = "INTERRUPTED"
+
+export const tooSlow: PublishError = { code: outcomeUnknown, message: "The store's platform took too long." }
 
 export const toPublishError = (error: PlatformUnavailable | PlatformOutcomeUnknown): PublishError => ({
-  code: error._tag === "PlatformUnavailable" ? "PLATFORM_UNAVAILABLE" : "OUTCOME_UNKNOWN",
+  code: error._tag === "PlatformUnavailable" ? "PLATFORM_UNAVAILABLE" : outcomeUnknown,
   message: error.message
 })
 
@@ -31,7 +34,7 @@ export const isExhausted = (claimed: ClaimedPublication, options: PublishingOpti
 export const toExhaustedError = (claimed: ClaimedPublication, options: PublishingOptions): PublishError =>
   claimed.lost > options.maxLost
     ? {
-        code: "INTERRUPTED",
+        code: interrupted,
         message: `The publishing process stopped ${claimed.lost} times before it finished.`
       }
     : // The current attempt sends nothing, so it is not counted.

@@ -1,6 +1,6 @@
 import { Duration, Effect, Random } from "effect"
 import { Transaction } from "../database/Transaction.ts"
-import { CatalogChange } from "../drafts/CatalogChange.ts"
+import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
@@ -12,16 +12,36 @@ import { mintId } from "../runtime/Identifiers.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import type { FailedAttempt } from "./FailedAttempts.ts"
 import type { AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
-import { includedIds, type PublicationContent, type Push, toFollowingContents } from "./PublicationContent.ts"
+import {
+  includedIds,
+  type PublicationContent,
+  type Push,
+  toFollowingContents,
+  toTakenBackContent
+} from "./PublicationContent.ts"
 import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
-import { countAttempts } from "./PublishFailures.ts"
+import { countAttempts, interrupted, outcomeUnknown } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
 
-/** The final outcome of a publication. `entityIds`: the entities that failed together. */
+/**
+ * The final outcome of a publication. `entityIds`: the entities that failed together. `isPartlyWritten`: the store has taken a part of
+ * the values.
+ */
 export type PublicationOutcome =
   | { readonly _tag: "Published"; readonly push: Push; readonly published: Published }
-  | { readonly _tag: "Failed"; readonly entityIds: ReadonlyArray<EntityId>; readonly error: PublishError }
+  | {
+      readonly _tag: "Failed"
+      readonly entityIds: ReadonlyArray<EntityId>
+      readonly error: PublishError
+      readonly isPartlyWritten?: boolean
+    }
+
+/** The codes of failures after which it is not known whether the store has taken values. */
+const unknownCodes: ReadonlySet<string> = new Set([outcomeUnknown, interrupted])
+
+const mayBeLive = (outcome: PublicationOutcome) =>
+  outcome._tag === "Failed" && (outcome.isPartlyWritten === true || unknownCodes.has(outcome.error.code))
 
 /**
  * The changes of store versions that an outcome causes. If a newer publish request exists, the version stays pending.
@@ -48,22 +68,35 @@ const toChanges = (
           .map(([entityId, platformId]) => CatalogChange.Identify({ entityId, storeId, platformId }))
       ]
 
-/** A publication that follows another one, on behalf of the same actor. */
+/**
+ * The publications that follow an ended one, on behalf of the same actor: of entities that it left out, and of the values before it if
+ * it may be live in part. A newer request of such an entity takes their place.
+ */
 const toFollowing = (
-  { actor, dropId, storeId }: ClaimedPublication,
-  { content, entityId }: ReturnType<typeof toFollowingContents>[number]
-): Effect.Effect<NewPublication> =>
-  Effect.map(mintId(PublicationId), (id) => ({
-    id,
-    entityId,
-    storeId,
-    draftRevision: content.revisions[entityId] ?? 0,
-    // A variant is written together with its product.
-    entityIds: content.productId === null ? [entityId] : [entityId, content.productId],
-    content,
-    actor,
-    dropId
-  }))
+  { actor, dropId, draftRevision, entityId, storeId }: ClaimedPublication,
+  content: PublicationContent,
+  outcome: PublicationOutcome,
+  leftOut: ReadonlyArray<EntityId>,
+  locked: LockedCatalog
+): Effect.Effect<ReadonlyArray<NewPublication>> => {
+  const takenBack = mayBeLive(outcome) ? toTakenBackContent(content) : undefined
+  return Effect.forEach(
+    [
+      ...toFollowingContents(content, leftOut, locked, storeId),
+      ...(takenBack === undefined ? [] : [{ entityId, draftRevision, content: takenBack }])
+    ],
+    (following) =>
+      Effect.map(mintId(PublicationId), (id) => ({
+        ...following,
+        id,
+        storeId,
+        // A variant is written together with its product.
+        entityIds: [...new Set([following.entityId, following.content.productId ?? following.entityId])],
+        actor,
+        dropId
+      }))
+  )
+}
 
 /** Ends a publication: saves its outcome, the publish states of its entities and their history. Returns the failure that it has saved. */
 export const makeFinishPublication = Effect.gen(function* () {
@@ -101,9 +134,8 @@ export const makeFinishPublication = Effect.gen(function* () {
       const isStillClaimed = yield* repo.finish(claimed, end, isFailed ? "failed" : "published", error)
       if (!isStillClaimed) return false
       const requestedAgain = yield* repo.requestedAgain(accountId, storeId, [...entityIds, ...leftOut], id)
-      const asked = leftOut.filter((each) => !requestedAgain.has(each))
-      const following = yield* Effect.forEach(toFollowingContents(content, asked, locked, storeId), (each) =>
-        toFollowing(claimed, each)
+      const following = (yield* toFollowing(claimed, content, outcome, leftOut, locked)).filter(
+        (each) => !requestedAgain.has(each.entityId)
       )
       const isOnStore = (id: EntityId) => locked.aggregates.get(id)?.storeIds.includes(storeId) ?? false
       const action = isFailed ? "publish_failed" : "published"
@@ -116,12 +148,12 @@ export const makeFinishPublication = Effect.gen(function* () {
         ],
         Effect.gen(function* () {
           yield* Effect.forEach(following, (each) => repo.insert(accountId, each))
-          yield* history.recordPublishes(
-            accountId,
-            actor,
-            dropId,
-            toPublishEvents({ ...claimed, content }, entityIds, action, error)
-          )
+          // The history has the requests of entities that were left out already.
+          const takenBack = following.filter((each) => each.entityId === entityId)
+          yield* history.recordPublishes(accountId, actor, dropId, [
+            ...toPublishEvents({ ...claimed, content }, entityIds, action, error),
+            ...takenBack.flatMap((each) => toPublishEvents(each, [entityId], "publish_asked"))
+          ])
           yield* faults.at("settling")
         })
       )

@@ -373,7 +373,7 @@ export const makePublishRequests = (signal: PublishSignal) =>
       entityId: EntityId,
       storeId: StoreId,
       values: Readonly<Record<string, string | null>>,
-      dropId?: DropId
+      { dropId, isTakenBack = false }: { readonly dropId?: DropId; readonly isTakenBack?: boolean } = {}
     ) =>
       request({ entityId, storeId }, { dropId }, ({ aggregate, version: { accepted, overrides } }) =>
         accepted === null
@@ -388,7 +388,8 @@ export const makePublishRequests = (signal: PublishSignal) =>
               kind: aggregate.kind,
               productId: aggregate.parentId,
               fields: toAttributes(aggregate.kind, values, [accepted.attributes, overrides, aggregate.attributes]),
-              values: null
+              values: null,
+              isTakenBack
             })
       )
   }))

@@ -43,7 +43,8 @@ const make = (options: PublishingOptions) =>
        * field). Drafts stay unpublished. Can be part of a transaction whose first lock is the import lock.
        *
        * Errors: as for `request`, and ValidationFailed if the store has never accepted the entity. `dropId`: the drop that requests
-       * the publish on behalf of the actor.
+       * the publish on behalf of the actor. `isTakenBack`: if the publish fails, but the store may have taken a part of the values, the
+       * values before are published again.
        */
       requestValues: Effect.fn("Publishing.requestValues")(requests.requestValues),
       /** Counts entities whose draft is unpublished on this store, by kind. NotFound: no such store. */

@@ -8,6 +8,7 @@ import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import type { DemoFailure } from "../../src/platform/demo/DemoShop.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { PlatformRefused } from "../../src/platform/PlatformErrors.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { defaultPublishingOptions, firstPlace, layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
@@ -940,6 +941,46 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
             const after = (yield* liveOf(shop, product))?.attributes
             assert.deepStrictEqual([after?.title?.value, after?.vendor?.value], ["A draft", "Tern"])
+          })
+        )
+      )
+
+      it.effect("values that the store took in part are taken back, if the request says so", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, product, store } = shop
+            const publishing = yield* Publishing
+            const repo = yield* PublicationsRepo
+            yield* publish(product, store)
+            const platform = yield* PlatformClient
+            const half = Layer.succeed(PlatformClient, {
+              ...platform,
+              publish: (to, publication) =>
+                Effect.zipRight(
+                  platform.publish(to, publication),
+                  new PlatformRefused({ code: "HALF", message: "No.", field: null, isPartlyWritten: true })
+                )
+            })
+            const failsHalf = (values: Readonly<Record<string, string>>, isTakenBack: boolean) =>
+              Effect.gen(function* () {
+                const id = idOf(yield* publishing.requestValues(product, store.id, values, { isTakenBack }))
+                const record = yield* Effect.provide(settled(id), Layer.provide(Quick, half))
+                assert.deepInclude(record, { state: "failed", error: { code: "HALF", message: "No." } })
+                return yield* repo.newest(accountId, product, store.id)
+              })
+            assert.isTrue(Option.isNone(yield* failsHalf({ vendor: "Sale" }, false)))
+            const following = Option.getOrThrow(yield* failsHalf({ vendor: "Sale", "spec.new": "1" }, true))
+            assert.strictEqual((yield* liveOf(shop, product))?.attributes.vendor?.value, "Sale")
+            assert.strictEqual((yield* stateOf(product, store))[1], "pending")
+            assert.strictEqual((yield* settled(following.id)).state, "published")
+            const live = (yield* liveOf(shop, product))?.attributes
+            assert.deepStrictEqual([live?.vendor?.value, live?.["spec.new"]?.value ?? ""], ["Tern", ""])
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+            const history = yield* (yield* Drafts).history(product, 4)
+            assert.deepStrictEqual(
+              history.map(({ action }) => action),
+              ["published", "publish_asked", "publish_failed", "publish_asked"]
+            )
           })
         )
       )

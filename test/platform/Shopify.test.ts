@@ -1,7 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Chunk, Duration, Effect, Exit, Layer, Option, Stream } from "effect"
+import { PublicationId } from "../../src/model/Ids.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import type { PlatformReadError, PlatformWriteError } from "../../src/platform/PlatformErrors.ts"
+import { Publication } from "../../src/platform/Publication.ts"
 import { again, aProduct, attributesOf, aVariant } from "../../src/testing/platform/Publications.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
@@ -163,6 +165,20 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
+    it.effect("a refusal after an accepted write says that the store has taken a part", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const shop = yield* open
+        shop.script("SetMetafields", "refused")
+        const product = aProduct()
+        const attributes = { ...product.attributes, "spec.made": { value: "here", type: "single_line_text_field" } }
+        assert.deepEqual(told(yield* Effect.flip(publish(shop.store, { ...product, attributes }))), {
+          ...refusal("ACCESS_DENIED", "Access denied for field. The store has taken the other values of this publish."),
+          isPartlyWritten: true
+        } as never)
+      })
+    )
+
     it.effect("an invalid token is refused, and no error contains it", () =>
       Effect.gen(function* () {
         const { publish, verify } = yield* PlatformClient
@@ -218,6 +234,36 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
           type: "number_integer",
           value: "5"
         })
+      })
+    )
+
+    it.effect("an emptied weight is written as 0, and a weight that is not given stays", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { shop, store } = yield* open
+        const product = { ...aProduct(), variants: [aVariant("S")] }
+        const { platformIds } = yield* publish(store, product)
+        const weights = () =>
+          [...shop.products.values()].flatMap(({ variantList }) => variantList.map(({ weight }) => weight?.value))
+        assert.deepStrictEqual(weights(), [420])
+        const [{ attributes, entityId }] = product.variants as [ReturnType<typeof aVariant>]
+        const productPlatformId = platformIds.get(product.entityId) ?? assert.fail("no id")
+        const variant = (own: typeof attributes) =>
+          Publication.Variant({
+            key: PublicationId.make(crypto.randomUUID()),
+            entityId,
+            platformId: platformIds.get(entityId) ?? null,
+            productPlatformId,
+            attributes: own
+          })
+        const { weight: _, ...without } = attributes
+        yield* publish(store, variant(without))
+        assert.deepStrictEqual(weights(), [420])
+        const emptied = variant({ ...attributes, ...attributesOf({ weight: "" }) })
+        assert.isTrue(Option.isNone(yield* readBack(store, emptied)))
+        yield* publish(store, emptied)
+        assert.deepStrictEqual(weights(), [0])
+        assert.isTrue(Option.isSome(yield* readBack(store, emptied)))
       })
     )
 

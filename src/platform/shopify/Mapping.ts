@@ -262,7 +262,10 @@ export const variantInput = ({ attributes }: PublishedEntity) => {
     inventoryItem: {
       sku: text("sku"),
       ...(text("requires_shipping") === "" ? {} : { requiresShipping: text("requires_shipping") === "true" }),
-      ...(text("weight") === "" ? {} : { measurement: { weight: { value: Number(text("weight")), unit } } })
+      // An emptied weight is sent as 0, because Shopify has no empty one. A weight that is not given stays as it is.
+      ...(attributes.weight === undefined
+        ? {}
+        : { measurement: { weight: { value: Number(text("weight") || 0), unit } } })
     }
   }
 }
@@ -311,6 +314,7 @@ export const metafieldsOf = ({ attributes }: PublishedEntity): ReadonlyArray<Met
 
 const sameText = (key: string, type: string, ours: string, theirs: string): boolean => {
   if (ours === theirs) return true
+  if (key === "weight") return Number(ours) === Number(theirs)
   if (type === "number_decimal") return ours !== "" && theirs !== "" && Number(ours) === Number(theirs)
   if (key === "tags") return [...listOf(ours)].sort().join("\u0001") === [...listOf(theirs)].sort().join("\u0001")
   return ours.trim() === theirs.trim()
@@ -343,7 +347,9 @@ export const holds = (kind: EntityKind, { attributes }: PublishedEntity, theirs:
     .filter(({ key }) => !notSent[kind].has(key))
     .every(({ key, type }) => {
       const ours = valueOf(attributes, key)
-      return (ours === "" && filledByStore.has(key)) || sameText(key, type, ours, valueOf(theirs, key))
+      const isLeftToStore =
+        ours === "" && (filledByStore.has(key) || (key === "weight" && attributes.weight === undefined))
+      return isLeftToStore || sameText(key, type, ours, valueOf(theirs, key))
     })
 
 const metafieldKeys = (attributes: Attributes) =>

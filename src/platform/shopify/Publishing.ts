@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { valueOf } from "../../model/Attribute.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
-import { PlatformOutcomeUnknown, type PlatformWriteError } from "../PlatformErrors.ts"
+import { PlatformOutcomeUnknown, PlatformRefused, type PlatformWriteError } from "../PlatformErrors.ts"
 import type {
   CollectionPublication,
   Publication,
@@ -18,25 +18,37 @@ import { type DefineId, defineId, failIfRefused, newMetafields, setMetafields } 
 import { makePublishProduct, noId, noProduct } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
 
+const partlyWritten = "The store has taken the other values of this publish."
+
+/** Whether an answer to a write has a mutation without refusals. */
+const isAccepted = (answer: unknown): boolean =>
+  Object.values(answer as object).some(
+    (mutation) => Array.isArray(mutation?.userErrors) && mutation.userErrors.length === 0
+  )
+
 export const makePublish = (client: ShopifyClient): PlatformClient["Type"]["publish"] => {
   const defined = new Set<string>()
   return (store, publication) =>
     Effect.suspend(() => {
       let hasWritten = false
+      let wasAccepted = false
       const tracking: ShopifyClient = {
         ...client,
         write: (...call) =>
-          Effect.tap(client.write(...call), () => {
+          Effect.tap(client.write(...call), (answer) => {
             hasWritten = true
+            wasAccepted ||= isAccepted(answer)
           })
       }
       return publishOne(tracking, (owner, kind) => defineId(client, defined, owner, kind), store, publication).pipe(
-        // After one successful write of this publish, "unavailable" no longer means that nothing was changed.
-        Effect.mapError((error) =>
-          error._tag === "PlatformUnavailable" && hasWritten
-            ? new PlatformOutcomeUnknown({ reason: error.reason })
+        // After a write of this publish, an error no longer means that nothing was changed.
+        Effect.mapError((error) => {
+          if (error._tag === "PlatformUnavailable" && hasWritten)
+            return new PlatformOutcomeUnknown({ reason: error.reason })
+          return error._tag === "PlatformRefused" && wasAccepted
+            ? new PlatformRefused({ ...error, message: `${error.message} ${partlyWritten}`, isPartlyWritten: true })
             : error
-        )
+        })
       )
     })
 }
