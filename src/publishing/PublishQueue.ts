@@ -1,6 +1,8 @@
 import { Cause, Duration, Effect, FiberSet, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import type { AccountId, PublicationId } from "../model/Ids.ts"
+import { WriteDeadline } from "../platform/WriteDeadline.ts"
+import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { metrics, timed } from "../telemetry/Metrics.ts"
 import { traceWork } from "../telemetry/Tracing.ts"
 import { type FailedAttempt, makeNoteFailure } from "./FailedAttempts.ts"
@@ -52,18 +54,31 @@ const makeRunClaimed = (options: PublishingOptions) =>
         )
       )
 
-    /** Renews the lease until another process has claimed the publication. */
-    const keepLease = (claimed: ClaimedPublication) =>
-      transaction
-        .run(repo.renew(claimed, Duration.toSeconds(options.lease)))
-        .pipe(
-          Effect.delay(options.betweenRenewals),
-          Effect.repeat({ while: (isStillClaimed) => isStillClaimed }),
-          Effect.as(undefined)
-        )
+    const renew = (claimed: ClaimedPublication, deadline: { millis: number }) =>
+      Effect.gen(function* () {
+        const millis = (yield* monotonicMillis) + Duration.toMillis(options.lease)
+        const isStillClaimed = yield* transaction.run(repo.renew(claimed, Duration.toSeconds(options.lease)))
+        if (isStillClaimed) deadline.millis = millis
+        return isStillClaimed
+      })
 
-    return (claimed: ClaimedPublication): Effect.Effect<FailedAttempt | undefined> =>
-      Effect.raceFirst(timed(attemptSeconds, attemptInTime(claimed)), keepLease(claimed)).pipe(
+    /** Renews the lease until another process has claimed the publication. */
+    const keepLease = (claimed: ClaimedPublication, deadline: { millis: number }) =>
+      renew(claimed, deadline).pipe(
+        Effect.delay(options.betweenRenewals),
+        Effect.repeat({ while: (isStillClaimed) => isStillClaimed }),
+        Effect.as(undefined)
+      )
+
+    const attemptUntil = (claimed: ClaimedPublication, deadline: { millis: number }) =>
+      Effect.provideService(timed(attemptSeconds, attemptInTime(claimed)), WriteDeadline, deadline)
+
+    /** `claimedAt`: a time before the claim, in milliseconds of the monotonic clock. */
+    return (claimed: ClaimedPublication, claimedAt: number): Effect.Effect<FailedAttempt | undefined> =>
+      Effect.suspend(() => {
+        const deadline = { millis: claimedAt + Duration.toMillis(options.lease) }
+        return Effect.raceFirst(attemptUntil(claimed, deadline), keepLease(claimed, deadline))
+      }).pipe(
         traceWork("publish", {
           "catalog.account_id": claimed.accountId,
           "catalog.publication_id": claimed.id,
@@ -97,8 +112,8 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
     // The service logs failed attempts, also of publications that a command runs in it. A command that runs them in a process of
     // its own logs nothing, because it prints their outcomes.
     let isService = false
-    const runAndNote = (claimed: ClaimedPublication) =>
-      Effect.flatMap(runClaimed(claimed), (failed) =>
+    const runAndNote = (claimed: ClaimedPublication, claimedAt: number) =>
+      Effect.flatMap(runClaimed(claimed, claimedAt), (failed) =>
         isService && failed !== undefined ? noteFailure(claimed, failed) : Effect.void
       )
 
@@ -120,10 +135,11 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
             Effect.gen(function* () {
               const free = options.maxAtOnce - running
               if (free === 0) return
+              const claimedAt = yield* monotonicMillis
               const claimed = yield* repo.claim({ limit: free, maxPerStore: options.maxPerStore, leaseSeconds, only })
               for (const each of claimed) {
                 running++
-                fork(Effect.ensuring(runAndNote(each), release))
+                fork(Effect.ensuring(runAndNote(each, claimedAt), release))
               }
             })
           ).pipe(

@@ -9,11 +9,13 @@ import type { DemoFailure } from "../../src/platform/demo/DemoShop.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import { PlatformRefused } from "../../src/platform/PlatformErrors.ts"
+import { WriteDeadline } from "../../src/platform/WriteDeadline.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { defaultPublishingOptions, firstPlace, layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
 import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
+import { monotonicMillis } from "../../src/runtime/MonotonicClock.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import {
   actingAs,
@@ -941,6 +943,27 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
             const after = (yield* liveOf(shop, product))?.attributes
             assert.deepStrictEqual([after?.title?.value, after?.vendor?.value], ["A draft", "Tern"])
+          })
+        )
+      )
+
+      it.effect("a publish may write until its lease ends", () =>
+        inShop(({ product, store }) =>
+          Effect.gen(function* () {
+            const platform = yield* PlatformClient
+            const left: Array<number> = []
+            const watching = Layer.succeed(PlatformClient, {
+              ...platform,
+              publish: (to, publication) =>
+                Effect.gen(function* () {
+                  left.push((yield* WriteDeadline).millis - (yield* monotonicMillis))
+                  return yield* platform.publish(to, publication)
+                })
+            })
+            const asked = yield* ask(product, store)
+            yield* Effect.provide(settled(idOf(asked)), Layer.provide(Quick, watching))
+            assert.lengthOf(left, 1)
+            assert.isAtMost(left[0] ?? 0, Duration.toMillis(defaultPublishingOptions.lease))
           })
         )
       )

@@ -4,6 +4,7 @@ import { PublicationId } from "../../src/model/Ids.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import type { PlatformReadError, PlatformWriteError } from "../../src/platform/PlatformErrors.ts"
 import { Publication } from "../../src/platform/Publication.ts"
+import { WriteDeadline } from "../../src/platform/WriteDeadline.ts"
 import { again, aProduct, attributesOf, aVariant } from "../../src/testing/platform/Publications.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
@@ -176,6 +177,20 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
           ...refusal("ACCESS_DENIED", "Access denied for field. The store has taken the other values of this publish."),
           isPartlyWritten: true
         } as never)
+      })
+    )
+
+    it.effect("nothing is written after the lease of the publish", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const shop = yield* open
+        const refused = publish(shop.store, aProduct()).pipe(
+          Effect.flip,
+          Effect.provideService(WriteDeadline, { millis: 0 })
+        )
+        assert.deepEqual(told(yield* refused), unavailable("timeout", why.timeout) as never)
+        assert.isNotEmpty(shop.asked())
+        assert.strictEqual(shop.shop.products.size, 0)
       })
     )
 

@@ -4,6 +4,7 @@ import type { StoreId } from "../../model/Ids.ts"
 import { monotonicMillis } from "../../runtime/MonotonicClock.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { PlatformOutcomeUnknown, type PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
+import { WriteDeadline } from "../WriteDeadline.ts"
 import { type Call, exchange, failureOf, NoAnswer } from "./Exchange.ts"
 import { makeThrottle, pace, recordCost, type Throttle, throughBreaker } from "./Throttle.ts"
 
@@ -73,7 +74,7 @@ export const makeShopifyClient = (
     })
 
     /** Makes one attempt, within the time that is left for the call. */
-    const attempt = (throttle: Throttle, call: Call) =>
+    const attempt = (throttle: Throttle, call: Call, isWrite: boolean) =>
       throughBreaker(
         throttle,
         Effect.gen(function* () {
@@ -81,6 +82,8 @@ export const makeShopifyClient = (
           const now = yield* monotonicMillis
           return yield* Effect.gen(function* () {
             yield* pace(throttle, call.document)
+            if (isWrite && (yield* monotonicMillis) >= (yield* WriteDeadline).millis)
+              return yield* new NoAnswer({ reason: "timeout", isHarmless: true })
             const answer = yield* exchange(http, options.originOf(call.store.domain), call)
             yield* recordCost(throttle, call.document, answer)
             const failure = failureOf(answer)
@@ -106,7 +109,7 @@ export const makeShopifyClient = (
       isWrite: boolean,
       repetition: number
     ): Effect.Effect<unknown, NoAnswer | PlatformRefused> =>
-      Effect.catchTag(attempt(throttle, call), "NoAnswer", (failure) =>
+      Effect.catchTag(attempt(throttle, call, isWrite), "NoAnswer", (failure) =>
         Effect.gen(function* () {
           if (repetition >= maxRepetitions || !isWorthRepeating(failure, isWrite)) return yield* failure
           const delay = Math.max(yield* delayMillis(repetition), failure.retryAfterMillis ?? 0)
