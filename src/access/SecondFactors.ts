@@ -11,7 +11,9 @@ import { makeCountAttempt } from "./AttemptLimits.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { SecondFactorsRepo, type UserKey } from "./SecondFactorsRepo.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
+import { SignInRefused } from "./SignIns.ts"
 import { authorIn, type TeamAction } from "./TeamLog.ts"
+import type { Identity } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
 /** The parameters that every authenticator app supports (RFC 6238). */
@@ -210,10 +212,13 @@ const make = Effect.gen(function* () {
     /** Switches the second factor of another user off. */
     reset: (user: UserKey) =>
       Effect.flatMap(authorIn(user.accountId), (by) => recorded(removal(user), "second_factor_reset", user, by)),
-    /** Begins a sign-in that waits ten minutes for a code. Returns its token. */
-    await: Effect.fn("SecondFactors.await")(function* (user: UserKey) {
+    /**
+     * Begins a sign-in that waits ten minutes for a code. Returns its token. SignInRefused: since the password was checked, the user was
+     * disabled or got another password.
+     */
+    await: Effect.fn("SecondFactors.await")(function* (user: Pick<Identity, "accountId" | "id" | "password">) {
       const token = yield* mintSecret("signInStep")
-      yield* repo.addSignIn(user, hashOf(token), waitSeconds)
+      if (!(yield* repo.addSignIn(user, hashOf(token), waitSeconds))) return yield* new SignInRefused()
       return Redacted.make(token)
     }),
     /**

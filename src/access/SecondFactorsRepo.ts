@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { AccountId, UserId } from "../model/Ids.ts"
+import type { Identity } from "./User.ts"
 
 /** A user by account and id. */
 export const UserKey = Schema.Struct({ accountId: AccountId, id: UserId })
@@ -136,13 +137,25 @@ const make = Effect.gen(function* () {
         UPDATE second_factor SET secret = ${after}
         WHERE account_id = ${accountId} AND user_id = ${id} AND secret = ${before}
         RETURNING user_id`.pipe(hasRows),
-    /** Stores a sign-in that waits for a code. */
-    addSignIn: ({ accountId, id }: UserKey, hash: string, lifeSeconds: number) =>
+    /**
+     * Stores a sign-in that waits for a code. False: the user was disabled or has another password by now. The lock on the user makes
+     * a change of the password wait, so that it ends this sign-in.
+     */
+    addSignIn: (
+      { accountId, id, password }: Pick<Identity, "accountId" | "id" | "password">,
+      hash: string,
+      lifeSeconds: number
+    ) =>
       sql`
+        WITH same AS (
+          SELECT account_id, id FROM app_user
+          WHERE account_id = ${accountId} AND id = ${id} AND disabled_at IS NULL
+            AND password IS NOT DISTINCT FROM ${password}::text
+          FOR SHARE
+        )
         INSERT INTO sign_in_step (account_id, user_id, hash, expires_at)
-        VALUES (${accountId}, ${id}, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}))`.pipe(
-        discardRows
-      ),
+        SELECT account_id, id, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}) FROM same
+        RETURNING user_id`.pipe(hasRows),
     /** Ends a sign-in that waits for a code. False: it has ended already. */
     endSignIn: ({ accountId, id }: UserKey, hash: string) =>
       sql`

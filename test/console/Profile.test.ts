@@ -48,7 +48,7 @@ const aPerson = Effect.gen(function* () {
   const csrf = csrfOf(yield* ask(path, { cookie }))
   const send = (to: string, form: Readonly<Record<string, string>> = {}) => ask(to, { cookie, form: { csrf, ...form } })
   const user = yield* Effect.flatMap((yield* UsersRepo).findByEmail(email), Effect.orDie)
-  return { accountId, userId: user.id, email, cookie, send }
+  return { accountId, userId: user.id, user, email, cookie, send }
 })
 
 const signIn = (email: string, given = password) => ask("/sign-in", { form: { email, password: given } })
@@ -280,15 +280,13 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     "codes that were accepted while the clock was ahead do not block later ones, and are not accepted again",
     () =>
       Effect.gen(function* () {
-        const { accountId, secret, userId } = yield* anEnrolled
+        const { secret, user } = yield* anEnrolled
         const factors = yield* SecondFactors
         const now = Date.now()
         const [ahead, soon] = [now + 3_600_000, now + 120_000]
         /** Enters a code while the clock of the process shows a time. */
         const enterAt = (millis: number, code: string) =>
-          Effect.flatMap(factors.await({ accountId, id: userId }), (token) =>
-            factors.finish(Redacted.value(token), code)
-          ).pipe(
+          Effect.flatMap(factors.await(user), (token) => factors.finish(Redacted.value(token), code)).pipe(
             Effect.withClock(Object.assign(Clock.make(), { currentTimeMillis: Effect.succeed(millis) })),
             Effect.match({ onFailure: ({ _tag }) => _tag, onSuccess: () => "accepted" })
           )

@@ -414,7 +414,7 @@ const access = (round: number) =>
     assert.isTrue(yield* factors.useRecoveryCode(user, secret("recovery", round)))
     assert.isTrue(yield* factors.replaceSecret(user, sealed, Uint8Array.of(4)))
     assert.isNotEmpty(yield* factors.list(accountId))
-    yield* factors.addSignIn(user, secret("step", round), 60)
+    assert.isTrue(yield* factors.addSignIn({ ...user, password: "changed" }, secret("step", round), 60))
     assert.isTrue(Option.isSome(yield* factors.findSignIn(secret("step", round))))
     assert.isTrue(yield* factors.endSignIn(user, secret("step", round)))
     assert.isTrue(yield* factors.remove(user))

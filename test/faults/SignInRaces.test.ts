@@ -74,18 +74,14 @@ const waitingFor = (number: number) =>
       SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
   ).pipe(Effect.repeat({ until: ({ length }) => length >= number, schedule: Schedule.spaced("10 millis") }))
 
-/**
- * Starts a session, and commits it only when `change` waits for the user's row. Returns the number of remaining
- * sessions.
- */
-const startDuring = <R>(user: Identity, change: Effect.Effect<unknown, never, R>) =>
+/** Commits `start` only when `change` waits for the user's row. Returns what `start` returned. */
+const committedDuring = <A, E, R1, R2>(start: Effect.Effect<A, E, R1>, change: Effect.Effect<unknown, never, R2>) =>
   Effect.gen(function* () {
-    const sessions = yield* Sessions
     const started = yield* Deferred.make<void>()
     const go = yield* Deferred.make<void>()
-    const start = yield* Effect.fork(
+    const starting = yield* Effect.fork(
       (yield* Transaction).run(
-        Effect.orDie(sessions.start(user)).pipe(
+        Effect.orDie(start).pipe(
           Effect.zipLeft(Deferred.succeed(started, undefined)),
           Effect.zipLeft(Deferred.await(go))
         )
@@ -95,10 +91,17 @@ const startDuring = <R>(user: Identity, change: Effect.Effect<unknown, never, R>
     const changing = yield* Effect.fork(change)
     yield* waitingFor(1)
     yield* Deferred.succeed(go, undefined)
-    yield* Fiber.join(start)
+    const result = yield* Fiber.join(starting)
     yield* Fiber.join(changing)
-    return yield* sessionsOf(user)
+    return result
   }).pipe(Effect.orDie)
+
+/** Starts a session during `change`. Returns the number of remaining sessions. */
+const startDuring = <R>(user: Identity, change: Effect.Effect<unknown, never, R>) =>
+  Effect.gen(function* () {
+    yield* committedDuring((yield* Sessions).start(user), change)
+    return yield* sessionsOf(user)
+  })
 
 /** The planted fault: one statement, which sees only the sessions that were committed before it began to wait. */
 const inOneStatement = ({ accountId, id }: Identity) =>
@@ -252,9 +255,28 @@ describe.skipIf(!serverAnswers)("a sign-in while the user changes", () => {
           const factors = yield* SecondFactorsRepo
           const user = yield* signedIn
           const step = hashOf(`step ${user.id}`)
-          yield* factors.addSignIn(user, step, 600)
+          assert.isTrue(yield* factors.addSignIn(user, step, 600))
           yield* change(user)
           assert.strictEqual((yield* factors.findSignIn(step))._tag, "None")
+        })
+      )
+
+      it.effect(`asks for no code after ${name}`, () =>
+        Effect.gen(function* () {
+          const user = yield* signedIn
+          yield* change(user)
+          const waiting = yield* Effect.either((yield* SecondFactors).await(user))
+          const isSamePassword = name === "being disabled and enabled"
+          assert.strictEqual(Either.isRight(waiting), isSamePassword)
+        })
+      )
+
+      it.effect(`ends a sign-in that begins to wait for a code during ${name}`, () =>
+        Effect.gen(function* () {
+          const user = yield* signedIn
+          const token = yield* committedDuring((yield* SecondFactors).await(user), change(user))
+          const found = yield* (yield* SecondFactorsRepo).findSignIn(hashOf(Redacted.value(token)))
+          assert.strictEqual(found._tag, "None")
         })
       )
     }

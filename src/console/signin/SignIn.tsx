@@ -138,7 +138,7 @@ const makeEnter = Effect.gen(function* () {
         return yield* start(user, to ?? paths.home, request, kept === undefined ? undefined : parametersOf(kept))
       const token = Redacted.value(yield* secondFactors.await(user))
       return html(viewerOf(request), <CodePage token={token} returnTo={to} kept={kept} />)
-    })
+    }).pipe(Effect.catchTag("SignInRefused", refusedNow(to ?? paths.home, request)))
 
   return { enter, start }
 })
