@@ -60,6 +60,10 @@ export const makeTeamStatements = (sql: SqlClient) => {
     (accountId: AccountId) => sql`SELECT requires_second_factor AS "isRequired" FROM account WHERE id = ${accountId}`
   )
 
+  const endConnections = (accountId: AccountId, id: UserId) => sql`
+    UPDATE oauth_grant SET ended_at = app_now(), end_reason = 'user_disabled'
+    WHERE account_id = ${accountId} AND user_id = ${id} AND ended_at IS NULL`
+
   return {
     /** Whether all users of the account need a second factor. */
     requiresSecondFactor: (accountId: AccountId) =>
@@ -85,10 +89,21 @@ export const makeTeamStatements = (sql: SqlClient) => {
     /** None: the account has no such user. */
     setRole,
     /**
-     * Lets a disabled user sign in again. Withdraws a link that was made while the user was being disabled. None: the account has no
-     * such user.
+     * Lets a disabled user sign in again. Withdraws the user's unused codes, and a link or connection that was made while the user was
+     * being disabled. None: the account has no such user.
      */
-    enable,
+    enable: (accountId: AccountId, email: string) =>
+      Effect.gen(function* () {
+        const user = yield* enable(accountId, email)
+        if (Option.isNone(user) || !user.value.isChanged) return user
+        // Not while disabling: that locks the user, for whom a redemption waits, so it must not wait for the redemption's code.
+        yield* sql`
+          UPDATE oauth_code SET used_at = app_now()
+          WHERE account_id = ${accountId} AND user_id = ${user.value.id} AND used_at IS NULL`
+        // A separate statement, which sees the connections of codes that were being redeemed.
+        yield* endConnections(accountId, user.value.id)
+        return user
+      }).pipe(run, orDie),
     /** Deletes a user who has never signed in, with the link. False: the account has no such user. */
     remove: (accountId: AccountId, email: string) =>
       sql`
@@ -107,9 +122,7 @@ export const makeTeamStatements = (sql: SqlClient) => {
         const user = yield* setDisabled(accountId, email)
         if (Option.isNone(user)) return user
         yield* endAccess(sql, accountId, user.value.id)
-        yield* sql`
-          UPDATE oauth_grant SET ended_at = app_now(), end_reason = 'user_disabled'
-          WHERE account_id = ${accountId} AND user_id = ${user.value.id} AND ended_at IS NULL`
+        yield* endConnections(accountId, user.value.id)
         return user
       }).pipe(run, orDie)
   }

@@ -1,13 +1,20 @@
 import { HttpServer } from "@effect/platform"
+import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Option } from "effect"
+import { Deferred, Effect, Fiber, Layer, Option, Schedule } from "effect"
+import { hashOf } from "../../src/access/Secrets.ts"
+import { Users } from "../../src/access/Users.ts"
 import { Authorization } from "../../src/connections/Authorization.ts"
 import { parametersOf } from "../../src/connections/AuthorizationRequest.ts"
 import { Connections } from "../../src/connections/Connections.ts"
 import { OAuthRepo } from "../../src/connections/OAuthRepo.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
 import { listeningOn } from "../../src/http/BaseUrl.ts"
+import { ConnectionId } from "../../src/model/Ids.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
 import {
+  aBrowser,
   aClient,
   aCode,
   aConnection,
@@ -198,6 +205,40 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
         assert.strictEqual(counts.usable, 0)
         assert.isNull((yield* connections.list(accountId)).find(({ endedAt }) => endedAt === null) ?? null)
       })
+    )
+
+    it.effect("a code that is redeemed while its user is disabled and enabled leaves no connection", () =>
+      Effect.gen(function* () {
+        const { accountId } = yield* aUser()
+        const email = "redeemer@example.com"
+        const { cookie } = yield* aBrowser(accountId, email, "publish")
+        const verifier = newVerifier()
+        const code = yield* aCode(cookie, { clientId: yield* aClient(), verifier })
+        const oauth = yield* OAuthRepo
+        const id = yield* mintId(ConnectionId)
+        const locked = yield* Deferred.make<void>()
+        const go = yield* Deferred.make<void>()
+        const redeeming = yield* Effect.gen(function* () {
+          const stored = yield* Effect.orDie(yield* oauth.lockCode(hashOf(code)))
+          assert.isFalse(stored.dead)
+          yield* Deferred.succeed(locked, undefined)
+          yield* Deferred.await(go)
+          yield* oauth.addGrant(accountId, { ...stored, id, redirectHost: "agent.example" })
+          yield* oauth.spendCode(accountId, hashOf(code), id)
+        }).pipe((yield* Transaction).run, Effect.fork)
+        yield* Deferred.await(locked)
+        yield* (yield* Users).disable(accountId, email)
+        const enabling = yield* Effect.fork((yield* Users).enable(accountId, email))
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`.pipe(
+          Effect.repeat({ until: ({ length }) => length > 0, schedule: Schedule.spaced("10 millis") })
+        )
+        yield* Deferred.succeed(go, undefined)
+        yield* Fiber.join(redeeming)
+        yield* Fiber.join(enabling)
+        const connections = yield* sql`SELECT end_reason AS reason FROM oauth_grant WHERE account_id = ${accountId}`
+        assert.deepStrictEqual(connections, [{ reason: "user_disabled" }])
+      }).pipe(Effect.orDie)
     )
 
     it.effect("repeated concurrent refreshes of one token end no connection", () =>

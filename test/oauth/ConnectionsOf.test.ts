@@ -239,6 +239,26 @@ layer(PagesServer, { excludeTestServices: true })("connections", (it) => {
     })
   )
 
+  it.effect("a code of a user who was disabled and enabled again is refused", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie } = yield* aUser()
+      const colleague = yield* aBrowser(accountId, "enabled@example.com")
+      const users = yield* Users
+      const client = { clientId: yield* aClient(), verifier: newVerifier() }
+      const code = yield* aCode(colleague.cookie, client)
+      const other = { clientId: yield* aClient(), verifier: newVerifier() }
+      const otherCode = yield* aCode(cookie, other)
+      yield* Effect.orDie(users.disable(accountId, "enabled@example.com"))
+      yield* Effect.orDie(users.enable(accountId, "enabled@example.com"))
+      assertRefused(yield* redeem(client, code), 400, "invalid_grant")
+      // Codes of colleagues, and connections of a user who is not disabled, are left alone.
+      assert.strictEqual((yield* redeem(other, otherCode)).status, 200)
+      const { access } = yield* aConnection(cookie)
+      for (const { email } of yield* users.list(accountId)) yield* Effect.orDie(users.enable(accountId, email))
+      assert.isTrue(yield* opens(access))
+    })
+  )
+
   it.effect("connecting again adds a connection and keeps the earlier ones", () =>
     Effect.gen(function* () {
       const { accountId, cookie } = yield* aUser()
