@@ -20,8 +20,8 @@ export const SessionRow = Schema.Struct({
 export type SessionRow = typeof SessionRow.Type
 
 /**
- * Ends the sessions of a user but the one with this hash, and forgets remembered browsers, links and sign-ins that wait for a code.
- * It must run after the statement that changes the user, in the same transaction: only a later statement sees the sessions that
+ * Ends the sessions of a user but the one with this hash, and forgets remembered browsers, links, sign-ins that wait for a code, and a
+ * second factor that is not confirmed: a session that is ended now may have read its secret. It must run after the statement that changes the user, in the same transaction: only a later statement sees the sessions that
  * began while that statement waited for the user's row.
  */
 export const endAccess = (sql: SqlClient, accountId: AccountId, id: UserId, sessionHash = "") => sql`
@@ -32,6 +32,8 @@ export const endAccess = (sql: SqlClient, accountId: AccountId, id: UserId, sess
     DELETE FROM sign_in_device WHERE account_id = ${accountId} AND user_id = ${id}
   ), withdrawn AS (
     DELETE FROM password_link WHERE account_id = ${accountId} AND user_id = ${id}
+  ), unconfirmed AS (
+    DELETE FROM second_factor WHERE account_id = ${accountId} AND user_id = ${id} AND confirmed_at IS NULL
   )
   DELETE FROM sign_in_step WHERE account_id = ${accountId} AND user_id = ${id}`
 

@@ -415,6 +415,29 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       })
   )
 
+  it.effect("a secret that is not confirmed is deleted by a new password, a link, and disabling", () =>
+    Effect.gen(function* () {
+      const users = yield* Users
+      const factors = yield* SecondFactors
+      const { accountId, email, send, user } = yield* aPerson
+      const pendingAfter = <E, R>(change: Effect.Effect<unknown, E, R>) =>
+        Effect.gen(function* () {
+          yield* factors.begin(user)
+          assert.strictEqual((yield* factors.state(user)).state, "pending")
+          yield* change
+          return (yield* factors.state(user)).state
+        })
+      const change = send(`${path}/password`, { current: password, password: "another password" })
+      assert.strictEqual(yield* pendingAfter(change), "off")
+      const { token } = yield* users.invite(accountId, email)
+      const set = ask("/set-password", { form: { token: Redacted.value(token), password } })
+      assert.strictEqual(yield* pendingAfter(set), "off")
+      const repo = yield* UsersRepo
+      const disabled = Effect.zipRight(repo.disable(accountId, email), repo.enable(accountId, email))
+      assert.strictEqual(yield* pendingAfter(disabled), "off")
+    }).pipe(Effect.provide(SecondFactors.layer))
+  )
+
   it.effect("is required after setting a password by a link", () =>
     Effect.gen(function* () {
       const { accountId, codes, email } = yield* anEnrolled
