@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact"
+import { secretInput } from "./Fields.ts"
 import type { Saying } from "./languages/Words.tsx"
 import { useWords } from "./Viewer.tsx"
 
@@ -42,8 +43,7 @@ export const NewPassword = ({ state }: { readonly state: ReturnType<typeof field
     <label>
       {t("New password")}
       <input
-        type="password"
-        name="password"
+        {...secretInput("password")}
         autocomplete="new-password"
         required
         minLength={10}

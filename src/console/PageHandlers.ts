@@ -27,7 +27,7 @@ import {
   type Visitor,
   visitorOf
 } from "./Browser.ts"
-import { fieldNames, noteNames } from "./Fields.ts"
+import { fieldNames, isSecretName, noteNames } from "./Fields.ts"
 import { html, seeOther } from "./Html.ts"
 import { wordsIn } from "./languages/Words.tsx"
 import { paths } from "./Paths.ts"
@@ -51,10 +51,10 @@ export const numberOf = (text: string | undefined): number =>
 /** Values that nobody typed, because the form itself contains them: ids, digests and numbers. */
 const ownValue = /^(?:[0-9a-f-]{32,64}|\d*|pim_\w{2}_[\w-]+|[\w-]{43})$/i
 
-/** The fields of a form as the visitor filled them in, without passwords and codes. */
+/** The fields of a form as the visitor filled them in, without secrets. */
 const typedIn = (form: Parameters) =>
   form.names
-    .filter((name) => name !== fieldNames.csrf && !/password|code/.test(name))
+    .filter((name) => name !== fieldNames.csrf && !isSecretName(name))
     .map((name) => [name, form.get(name) ?? ""] as const)
     .filter(([, value]) => !ownValue.test(value))
 

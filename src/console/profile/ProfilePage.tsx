@@ -4,6 +4,7 @@ import { roleWords } from "../../model/Role.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { Facts, FieldMisfit, fieldState, type Misfit, NewPassword } from "../Field.tsx"
+import { secretInput } from "../Fields.ts"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import type { Saying, Words } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
@@ -62,8 +63,7 @@ const CurrentPassword = ({ field, misfit }: { readonly field: string; readonly m
       <label>
         {t("Current password")}
         <input
-          type="password"
-          name="current"
+          {...secretInput("current")}
           autocomplete="current-password"
           required
           maxLength={200}

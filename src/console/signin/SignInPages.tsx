@@ -3,7 +3,7 @@ import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { cellFields } from "../entities/CellForm.tsx"
 import { fieldName } from "../entities/FieldNames.ts"
 import { NewPassword } from "../Field.tsx"
-import { fieldNames } from "../Fields.ts"
+import { fieldNames, secretInput } from "../Fields.ts"
 import { Alert, Frame, Hidden, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import type { Saying } from "../languages/Words.tsx"
 import { pageOf, paths } from "../Paths.ts"
@@ -66,8 +66,7 @@ export const SignInPage = ({
         <label>
           {t("Password")}
           <input
-            type="password"
-            name="password"
+            {...secretInput("password")}
             autocomplete="current-password"
             required
             maxLength={200}

@@ -2,6 +2,7 @@ import { filesOnly } from "../../model/Store.ts"
 import type { PlatformDescription } from "../../platform/PlatformAdapter.ts"
 import type { Visitor } from "../Browser.ts"
 import { FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
+import { credentialPrefix, secretInput } from "../Fields.ts"
 import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
@@ -11,7 +12,7 @@ import { useWords } from "../Viewer.tsx"
 export type TypedStore = Readonly<Record<"domain" | "name" | "locale" | "currency", string>>
 
 /** The name of the form field of a credential. */
-export const credentialField = (name: string): string => `credential-${name}`
+export const credentialField = (name: string) => `${credentialPrefix}${name}` as const
 
 /** Labels of credentials whose platforms are part of the service. Those of other platforms are shown as they are. */
 export const credentialLabels: Readonly<Record<string, Sentence>> = {
@@ -50,7 +51,7 @@ const Credentials = ({
         return (
           <div key={name}>
             <label for={field}>{sentence === undefined ? label : t(sentence)}</label>
-            {isSecret ? <input type="password" {...state} /> : <input type="text" {...state} />}
+            {isSecret ? <input {...state} {...secretInput(field)} /> : <input type="text" {...state} />}
             <FieldMisfit field={field} misfit={misfit} />
             <p class="quiet" id={`${field}-rule`}>
               {t("It is tested first, and stored encrypted.")}
