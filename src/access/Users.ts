@@ -125,6 +125,22 @@ const makeRecordLink =
       yield* record(accountId, { action: "invited", email, role: added?.role })
     })
 
+/**
+ * Makes a new link of a user of the account, which replaces the older one. As `inviteNew`, it does not tell whether a user of another
+ * account signs in with the e-mail. NotFound: the account has no such user. ValidationFailed: the user is disabled.
+ */
+const makeRenewLink = (
+  users: UsersRepo["Type"],
+  transaction: Transaction["Type"],
+  recordLink: ReturnType<typeof makeRecordLink>
+) =>
+  Effect.fn("Users.renewLink")(function* (accountId: AccountId, email: string, days: number) {
+    const user = yield* Effect.mapError(yield* users.findInAccount(accountId, email), () => new NotFound())
+    if (user.disabled) return yield* ValidationFailed.at("email", "belongs to a disabled user")
+    yield* recordLink(accountId, email, false)
+    return yield* makeLinks(users)(accountId, user, days)
+  }, transaction.run)
+
 const make = Effect.gen(function* () {
   const users = yield* UsersRepo
   const transaction = yield* Transaction
@@ -188,6 +204,7 @@ const make = Effect.gen(function* () {
         return yield* makeLink(accountId, user, linkDays.invitation)
       }).pipe(transaction.run)
     }),
+    renewLink: makeRenewLink(users, transaction, recordLink),
     /** All users of the account, including disabled ones, oldest first. */
     list: users.list,
     /**

@@ -141,6 +141,11 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
       assertErrorPage(yield* ask(String(again)), 400, message)
       assertErrorPage(yield* ask("/set-password", { form: { token, password } }), 400, message)
       assert.deepInclude(yield* administrator.find(user), { hasPassword: false, role: "edit" })
+      // Nor does a new link of the invitation.
+      const invited = String((yield* administrator.find(user))?.id)
+      const renewed = yield* administrator.send(`${path}/link`, { id: invited })
+      assert.strictEqual(renewed.status, 200, renewed.text)
+      assertErrorPage(yield* ask(String(linkIn(renewed))), 400, message)
       // The operator, who sees all accounts, is told.
       const refused = yield* Effect.flip((yield* Users).invite(administrator.accountId, user))
       assert.strictEqual(refused.message, "email: belongs to a user of another account; choose another e-mail address")

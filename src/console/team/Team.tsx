@@ -240,10 +240,10 @@ export const team: Surface<Mailer | SecondFactors | Users | PageServices> = surf
           const user = yield* userIn(visitor, form)
           const isInvitation = userState(user) === "invited"
           const days = isInvitation ? linkDays.invitation : linkDays.password
-          const link = yield* Effect.either(users.invite(visitor.accountId, user.email, { days }))
-          return Either.isRight(link)
-            ? yield* showLink(visitor, link.right, days, isInvitation)
-            : yield* show(visitor, { refusal: wordsOf(link.left, user.email) }, 409)
+          return yield* users.renewLink(visitor.accountId, user.email, days).pipe(
+            Effect.flatMap((link) => showLink(visitor, link, days, isInvitation)),
+            Effect.catchTag("ValidationFailed", (error) => show(visitor, { refusal: wordsOf(error, user.email) }, 409))
+          )
         })
       ),
       askCancel: asking(paths.cancelInvitation, (t, { email }) => ({
