@@ -97,8 +97,8 @@ export class Mailer extends Context.Tag("catalog/Mailer")<
     readonly isSet: boolean
     /**
      * Sends a mail, and returns the result of the first attempt after at most 15 s. If the server refuses it for now, or cannot be
-     * reached, this process sends it again after 1, 5, 15 and 60 minutes. `keep` is run after each attempt and stores its result. False:
-     * the mail is not wanted any more, and is not sent again.
+     * reached, this process sends it again after 1, 5, 15 and 60 minutes. `keep` is run after each attempt and stores its result, and
+     * again before the next attempt. False: the mail is not wanted any more, and is not sent again.
      */
     readonly send: (mail: Mail, keep: (delivery: Delivery) => Effect.Effect<boolean>) => Effect.Effect<Delivery>
   }
@@ -133,15 +133,19 @@ const makeSend = (settings: MailSettings) =>
       mail: Mail,
       messageId: string,
       keep: (delivery: Delivery) => Effect.Effect<boolean>,
+      last: Delivery,
       [pause, ...later]: ReadonlyArray<Duration.Duration>
     ): Effect.Effect<void> =>
       pause === undefined
         ? Effect.void
         : Effect.gen(function* () {
             yield* Effect.sleep(pause)
-            const delivery = yield* deliver(mail, messageId, later).pipe(repeated.withPermits(1))
-            const isWanted = yield* keep(delivery)
-            if (delivery.state === "waiting" && isWanted) yield* repeat(mail, messageId, keep, later)
+            // Asks again, because the link may have been used, replaced or withdrawn during the pause.
+            const next = Effect.whenEffect(deliver(mail, messageId, later), keep(last))
+            const sent = yield* next.pipe(repeated.withPermits(1))
+            if (Option.isNone(sent)) return
+            const isWanted = yield* keep(sent.value)
+            if (sent.value.state === "waiting" && isWanted) yield* repeat(mail, messageId, keep, sent.value, later)
           })
 
     return Effect.fn("Mailer.send")(function* (mail: Mail, keep: (delivery: Delivery) => Effect.Effect<boolean>) {
@@ -153,7 +157,7 @@ const makeSend = (settings: MailSettings) =>
       if (delivery.state === "waiting" && isWanted)
         yield* FiberSet.run(
           waiting,
-          Effect.catchAllCause(repeat(mail, messageId, keep, pauses), (cause) =>
+          Effect.catchAllCause(repeat(mail, messageId, keep, delivery, pauses), (cause) =>
             Effect.logWarning("A mail could not be sent again", cause)
           )
         )
