@@ -11,7 +11,7 @@ import { makeCountAttempt } from "./AttemptLimits.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { SecondFactorsRepo, type UserKey } from "./SecondFactorsRepo.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
-import { SignInRefused } from "./SignIns.ts"
+import { makeFindDevice, SignInRefused } from "./SignIns.ts"
 import { authorIn, type TeamAction } from "./TeamLog.ts"
 import type { Identity } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
@@ -24,7 +24,7 @@ const secretBytes = 20
 /** Codes of the neighbouring time steps are accepted too, because clocks differ. */
 const window = 1
 
-/** Maximum wrong codes of a user in 15 minutes. */
+/** Maximum wrong codes in 15 minutes, of a user or in one remembered browser. */
 const maxFailures = 5
 
 /** How long a sign-in waits for its code. */
@@ -121,20 +121,20 @@ const makeChecks = Effect.gen(function* () {
       return found !== undefined && (yield* repo.useStep(user, found.step, found.latest))
     })
 
-  /** Counts a code before it is checked, so that concurrent guesses are limited too. */
-  const countAttempt = <A, E>(user: UserKey, check: Effect.Effect<A, E>) =>
+  /** Counts a code before it is checked, so that concurrent guesses are limited too. `subject`: the hash of a device of the user. */
+  const countAttempt = <A, E>(user: UserKey, check: Effect.Effect<A, E>, subject = hashOf(user.id)) =>
     Effect.zipRight(
-      count("second-factor", hashOf(user.id), maxFailures),
-      Effect.tap(check, () => users.clearAttempts("second-factor", hashOf(user.id)))
+      count("second-factor", subject, maxFailures),
+      Effect.tap(check, () => users.clearAttempts("second-factor", subject))
     )
 
-  return { countAttempt, currentStep, decrypt, isAccepted, ownerOf, recorded }
+  return { countAttempt, currentStep, decrypt, findDevice: makeFindDevice(users), isAccepted, ownerOf, recorded }
 })
 
 const make = Effect.gen(function* () {
   const box = yield* SecretBox
   const repo = yield* SecondFactorsRepo
-  const { countAttempt, currentStep, decrypt, isAccepted, ownerOf, recorded } = yield* makeChecks
+  const { countAttempt, currentStep, decrypt, findDevice, isAccepted, ownerOf, recorded } = yield* makeChecks
 
   /** Deletes the second factor. Locks it first: else codes that are renewed at the same time would stay. */
   const removal = (user: UserKey) => Effect.zipRight(repo.lock(user), repo.remove(user))
@@ -223,13 +223,13 @@ const make = Effect.gen(function* () {
     }),
     /**
      * Ends a sign-in with a code of the app or a recovery code, which is accepted once. SignInDelayed: five wrong codes of the user in
-     * 15 minutes.
+     * 15 minutes. In a browser where this user signed in before, as its token `device` proves, codes are counted per browser instead.
      */
-    finish: Effect.fn("SecondFactors.finish")(function* (token: string, code: string) {
+    finish: Effect.fn("SecondFactors.finish")(function* (token: string, code: string, device?: string) {
       if (!isOfKind("signInStep", token)) return yield* new CodeTooLate()
       const user = yield* Effect.mapError(yield* repo.findSignIn(hashOf(token)), () => new CodeTooLate())
       const check = Effect.filterOrFail(isAccepted(user, code), Boolean, () => new CodeRefused())
-      yield* countAttempt(user, check)
+      yield* countAttempt(user, check, yield* findDevice(device, user.email))
       if (!(yield* repo.endSignIn(user, hashOf(token)))) return yield* new CodeTooLate()
       return user
     })

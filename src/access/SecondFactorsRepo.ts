@@ -16,7 +16,11 @@ const StoredFactor = Schema.Struct({
 })
 
 /** The user of a sign-in that waits for a code, with the digest of their password. */
-const Waiting = Schema.Struct({ ...UserKey.fields, password: Schema.NullOr(Schema.String) })
+const Waiting = Schema.Struct({
+  ...UserKey.fields,
+  email: Schema.String,
+  password: Schema.NullOr(Schema.String)
+})
 
 /** Number of accepted codes of a user that are remembered. */
 const keptSteps = 100
@@ -64,7 +68,7 @@ const make = Effect.gen(function* () {
 
   const findSignIn = findOne(Waiting)(
     (hash: string) => sql`
-      SELECT s.account_id AS "accountId", s.user_id AS id, u.password
+      SELECT s.account_id AS "accountId", s.user_id AS id, u.email, u.password
       FROM sign_in_step s
       JOIN app_user u ON u.account_id = s.account_id AND u.id = s.user_id
       WHERE s.hash = decode(${hash}, 'hex') AND s.expires_at > app_now() AND u.disabled_at IS NULL`

@@ -109,6 +109,14 @@ const makeRecordedPasswords = (users: UsersRepo["Type"], transaction: Transactio
   }
 }
 
+/** Finds the hash of a device token. Undefined: the user with this e-mail has not signed in on the device. */
+export const makeFindDevice = (users: UsersRepo["Type"]) =>
+  Effect.fnUntraced(function* (token: string | undefined, email: string) {
+    if (token === undefined || !isOfKind("device", token)) return undefined
+    const found = yield* users.findDevice(hashOf(token), deviceSeconds)
+    return Option.exists(found, (device) => device.email === email) ? hashOf(token) : undefined
+  })
+
 /** Makes the link of a user who has forgotten the password. None: no user with a password has this e-mail. */
 const makeNewLink = (users: UsersRepo["Type"]) => {
   const makeLink = makeLinks(users)
@@ -183,15 +191,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
         const digests = makeFairQueue(digestQueue, () => new SignInBusy())
 
         const count = makeCountAttempt(users)
-
-        /** The hash of the device token, if the user with this e-mail has signed in on the device. */
-        const findDevice = (token: string | undefined, email: string) =>
-          token === undefined || !isOfKind("device", token)
-            ? Effect.succeedNone
-            : Effect.map(
-                users.findDevice(hashOf(token), deviceSeconds),
-                Option.flatMap((device) => (device.email === email ? Option.some(hashOf(token)) : Option.none()))
-              )
+        const findDevice = makeFindDevice(users)
 
         const findLink = Effect.fn("SignIns.findLink")(function* (token: string) {
           if (!isOfKind("passwordLink", token)) return yield* new LinkUsedUp()
@@ -234,7 +234,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             const email = Either.getOrElse(readEmail(given), () => given.trim().toLowerCase())
             const subject = hashOf(email)
             const address = hashOf(origin.address)
-            const device = Option.getOrUndefined(yield* findDevice(origin.device, email))
+            const device = yield* findDevice(origin.device, email)
             return yield* Effect.gen(function* () {
               // Attempts are counted before the password is checked, so only five of a thousand concurrent attempts are checked.
               if (device === undefined) {

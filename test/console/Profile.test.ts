@@ -48,7 +48,8 @@ const aPerson = Effect.gen(function* () {
   const csrf = csrfOf(yield* ask(path, { cookie }))
   const send = (to: string, form: Readonly<Record<string, string>> = {}) => ask(to, { cookie, form: { csrf, ...form } })
   const user = yield* Effect.flatMap((yield* UsersRepo).findByEmail(email), Effect.orDie)
-  return { accountId, userId: user.id, user, email, cookie, send }
+  const [device = ""] = /catalog_device=[^;]+/.exec(set.headers.get("set-cookie") ?? "") ?? []
+  return { accountId, userId: user.id, user, email, cookie, device, send }
 })
 
 const signIn = (email: string, given = password) => ask("/sign-in", { form: { email, password: given } })
@@ -89,8 +90,8 @@ const firstStep = (email: string) =>
     return sectionsOf(answer.text, "/sign-in/code").hidden
   })
 
-const enter = (hidden: Readonly<Record<string, string>>, code: string) =>
-  ask("/sign-in/code", { form: { ...hidden, code } })
+const enter = (hidden: Readonly<Record<string, string>>, code: string, cookie?: string) =>
+  ask("/sign-in/code", { form: { ...hidden, code }, ...(cookie !== undefined && { cookie }) })
 
 const refusedCode = "This code is wrong or was used already. Enter the newest code of your app."
 
@@ -413,6 +414,24 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
           303
         )
       })
+  )
+
+  it.effect("wrong codes of a browser that the user does not know do not count for the user's own browser", () =>
+    Effect.gen(function* () {
+      const { codes, device, email } = yield* anEnrolled
+      const stranger = yield* anEnrolled
+      const step = yield* firstStep(email)
+      const statusOf = (code: string, cookie?: string) => Effect.map(enter(step, code, cookie), ({ status }) => status)
+      for (let time = 0; time < 5; time++) assert.strictEqual(yield* statusOf("000000"), 403)
+      for (const cookie of [undefined, stranger.device, "catalog_device=x"])
+        assert.strictEqual(yield* statusOf(String(codes[0]), cookie), 429)
+      assert.strictEqual(yield* statusOf("000000", device), 403)
+      assert.strictEqual(yield* statusOf(String(codes[0]), device), 303)
+      const other = yield* firstStep(stranger.email)
+      for (const status of [403, 403, 403, 403, 403, 429])
+        assert.strictEqual((yield* enter(other, "000000", stranger.device)).status, status)
+      assert.strictEqual((yield* enter(other, String(stranger.codes[0]))).status, 303)
+    })
   )
 
   it.effect("a secret that is not confirmed is deleted by a new password, a link, and disabling", () =>

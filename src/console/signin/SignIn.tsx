@@ -202,7 +202,9 @@ export const signIn = ({
               returnTo: localPath(form.get(fieldNames.returnTo), baseUrl),
               kept: form.get(fieldNames.kept)
             }
-            const finished = yield* Effect.either(secondFactors.finish(step.token, form.get("code") ?? ""))
+            const finished = yield* Effect.either(
+              secondFactors.finish(step.token, form.get("code") ?? "", deviceOf(baseUrl, request))
+            )
             if (Either.isRight(finished)) {
               const unsent = step.kept === undefined ? undefined : parametersOf(step.kept)
               return yield* start(finished.right, step.returnTo ?? paths.home, request, unsent)
