@@ -4,11 +4,13 @@ import { untilNone } from "../database/Forgetting.ts"
 import { allAccounts, planCustom, readsAll } from "../database/PlannerHints.ts"
 import { findAll, findOne, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { makeRunTransaction } from "../database/Transaction.ts"
 import { AccountId, EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { HealthDimension } from "./Health.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
 import { LinkedStore, Population, RowCount } from "./HealthScanRows.sql.ts"
+import { makeHealthSnapshots } from "./HealthSnapshots.sql.ts"
 
 /** The account or store that a base describes. `storeId` null: the whole account. */
 export interface ScanOf {
@@ -173,20 +175,38 @@ export const maxChanged = { part: 4, entities: 10_000 }
 
 /** The bases of deleted and abandoned scans. Small statements, each in its own transaction. */
 export const makeTidyScans = (sql: SqlClient) => {
-  /** Bases that no snapshot shows and no scan extends. */
-  const unused = findAll(Schema.Struct({ base: Schema.Number }))(
+  const runTransaction = makeRunTransaction(sql)
+  const { tryLock } = makeHealthSnapshots(sql)
+
+  /** Whether no snapshot shows the base `b` and no scan extends it. */
+  const isUnused = (accountId: AccountId) => sql`
+    NOT EXISTS (SELECT FROM health_snapshot s WHERE s.account_id = ${accountId} AND s.base = b.base)
+    AND (
+      b.reached IS NULL OR b.fingerprint = ''
+      OR EXISTS (
+        SELECT FROM health_base n
+        WHERE n.account_id = ${accountId} AND n.dimension = b.dimension AND n.scope = b.scope AND n.base > b.base
+      )
+    )`
+
+  const unused = findAll(Schema.Struct({ base: Schema.Number, dimension: HealthDimension }))(
     (accountId: AccountId) => sql`
-      SELECT b.base FROM health_base b
-      WHERE b.account_id = ${accountId}
-        AND NOT EXISTS (SELECT FROM health_snapshot s WHERE s.account_id = ${accountId} AND s.base = b.base)
-        AND (
-          b.reached IS NULL OR b.fingerprint = ''
-          OR EXISTS (
-            SELECT FROM health_base n
-            WHERE n.account_id = ${accountId} AND n.dimension = b.dimension AND n.scope = b.scope AND n.base > b.base
-          )
-        )`
+      SELECT b.base, b.dimension FROM health_base b WHERE b.account_id = ${accountId} AND ${isUnused(accountId)}`
   )
+
+  /**
+   * Makes an unused base unusable, so that no scan continues it while its rows are deleted. Returns nothing if a scan uses it now, or
+   * if the dimension is locked: the running scan can use it, and tidies afterwards.
+   */
+  const disable = (accountId: AccountId, base: number, dimension: HealthDimension) =>
+    Effect.flatMap(tryLock(accountId, dimension), (isLocked) =>
+      isLocked
+        ? sql`
+            UPDATE health_base b SET fingerprint = ''
+            WHERE b.account_id = ${accountId} AND b.base = ${base} AND ${isUnused(accountId)}
+            RETURNING b.base`
+        : Effect.succeed([])
+    ).pipe(runTransaction)
 
   const removeSome = (accountId: AccountId, base: number) =>
     Effect.map(
@@ -207,7 +227,8 @@ export const makeTidyScans = (sql: SqlClient) => {
   const tidy = (accountId: AccountId) =>
     Effect.gen(function* () {
       let removed = 0
-      for (const { base } of yield* unused(accountId)) {
+      for (const { base, dimension } of yield* unused(accountId)) {
+        if ((yield* disable(accountId, base, dimension)).length === 0) continue
         removed += yield* untilNone(removeSome(accountId, base))
         yield* sql`DELETE FROM health_base b WHERE b.account_id = ${accountId} AND b.base = ${base}`
       }

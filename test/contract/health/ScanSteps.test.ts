@@ -1,13 +1,14 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Exit, Layer, Option } from "effect"
 import { defaultRules } from "../../../src/health/Health.ts"
 import { HealthRepo } from "../../../src/health/HealthRepo.ts"
-import type { AccountId } from "../../../src/model/Ids.ts"
+import type { AccountId, StoreId } from "../../../src/model/Ids.ts"
 import { EntityId } from "../../../src/model/Ids.ts"
 import { mintId } from "../../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../../src/Services.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, DataHealth, Stores } from "../../../src/testing/index.ts"
+import { createTriggers } from "../../faults/ServerServices.ts"
 import { featureEngines } from "../../support/TestDatabase.ts"
 
 const products = 60
@@ -34,16 +35,20 @@ const aShop = Effect.gen(function* () {
       ])
     )
     .pipe(actingAs(actor))
-  return { accountId, actor, ids }
+  const [{ id: storeId } = assert.fail("no store")] = stores
+  return { accountId, actor, ids, storeId }
 })
 
 /** Runs one step, as a process would. */
-const step = (accountId: AccountId) =>
+const step = (accountId: AccountId, storeId: StoreId | null = null) =>
   Effect.gen(function* () {
     const repo = yield* HealthRepo
     const sql = yield* SqlClient.SqlClient
-    return yield* Effect.orDie(sql.withTransaction(repo.scan(accountId, "completeness", null)))
+    return yield* Effect.orDie(sql.withTransaction(repo.scan(accountId, "completeness", storeId)))
   })
+
+const scanAll = (accountId: AccountId, storeId: StoreId | null) =>
+  Effect.repeat(step(accountId, storeId), { until: ({ run }) => run !== null })
 
 const numberOf = (table: string, accountId: AccountId) =>
   Effect.gen(function* () {
@@ -142,6 +147,29 @@ for (const { absent, layer, name } of featureEngines)
           assert.strictEqual(yield* health.forget, 0)
         }).pipe(actingAs(actor))
         assert.isEmpty(yield* repo.unfinished(accountId))
+      }).pipe(Effect.provide(servicesOn(layer)))
+    )
+
+    it.scopedLive("a scan of a store does not continue its earlier rows, of which a stopped process deleted some", () =>
+      Effect.gen(function* () {
+        const repo = yield* HealthRepo
+        const sql = yield* SqlClient.SqlClient
+        const { accountId, storeId } = yield* aShop
+        yield* scanAll(accountId, storeId)
+        yield* scanAll(accountId, null)
+        yield* createTriggers([
+          "CREATE FUNCTION stopped() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'stopped'; END $$",
+          "CREATE TRIGGER stopped BEFORE DELETE ON health_base FOR EACH ROW EXECUTE FUNCTION stopped()"
+        ])
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(repo.tidy(accountId))))
+        yield* sql`DROP TRIGGER stopped ON health_base`
+        yield* scanAll(accountId, storeId)
+        const query = { section: "completeness-required", storeId, locale: null } as const
+        const shown = yield* repo.issues(accountId, { ...query, page: 1, pageSize: 100 })
+        assert.lengthOf(Option.getOrThrow(shown).rows, products)
+        assert.strictEqual(yield* repo.countIssues(accountId, query), products)
+        yield* repo.tidy(accountId)
+        assert.strictEqual(yield* numberOf("health_base", accountId), 2)
       }).pipe(Effect.provide(servicesOn(layer)))
     )
 
