@@ -35,9 +35,6 @@ import { checkLocale, fieldsOf } from "./IssueFilters.ts"
 import { makeReadSchedule } from "./ScanSchedule.ts"
 import { makeScanSteps, type ScanWork } from "./ScanSteps.ts"
 
-/** Concurrent scans in this process. Each occupies a connection during its steps. */
-const maxScans = 2
-
 /** Maximum number of fields of one level (required or recommended) of a kind. */
 const maxRuleFields = 50
 
@@ -106,13 +103,11 @@ const make = Effect.gen(function* () {
   const mustBeLinked = makeMustBeLinked(stores)
   const transaction = yield* Transaction
   const readSchedule = yield* makeReadSchedule
-  const scanSteps = yield* makeScanSteps
-  const permits = yield* Effect.makeSemaphore(maxScans)
 
   const scanned = yield* makeSharedRuns<ScanWork>({
     nameOf: ({ accountId, dimension, storeId }) => `${accountId} ${dimension} ${storeId}`,
     ticket: repo.ticket,
-    attempt: (work, newest) => permits.withPermits(1)(scanSteps(work, newest))
+    attempt: yield* makeScanSteps
   })
 
   return {

@@ -13,7 +13,7 @@ export interface QueueLimits {
   readonly waitingInLane: number
   /** Maximum waiters in all preferred lanes together. The same maximum applies to all other lanes together. */
   readonly waiting: number
-  /** Maximum wait in milliseconds. It must be shorter than the time limit of requests. */
+  /** Maximum wait in milliseconds, shorter than the time limit of requests. Infinity: no maximum. */
   readonly waitMillis: number
 }
 
@@ -119,10 +119,13 @@ export const makeFairQueue = <Full>(limits: QueueLimits, full: () => Full): Fair
         return
       }
       // Not `Effect.timeout`: if it fired at the moment of the turn, the turn would be lost.
-      const timer = setTimeout(() => {
-        lanes.remove(lane.name, waiter)
-        waiter.refuse()
-      }, limits.waitMillis)
+      const timer =
+        limits.waitMillis === Infinity
+          ? undefined
+          : setTimeout(() => {
+              lanes.remove(lane.name, waiter)
+              waiter.refuse()
+            }, limits.waitMillis)
       return Effect.sync(() => {
         clearTimeout(timer)
         // A caller that is interrupted after it was admitted must give its turn back.

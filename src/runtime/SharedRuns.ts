@@ -7,12 +7,13 @@ const retryMillis = 50
  * Shares runs of some work between callers and processes. Each caller needs a run that began after its call. A caller draws a
  * ticket, and a run draws one when it begins, so a run serves all callers with smaller tickets. Callers that come during a run
  * share the next one. `attempt` returns the ticket of the last finished run of any process. It runs the work first, unless that
- * ticket is larger than `newest` or another process is running the work. An interrupted caller does not affect others.
+ * ticket is larger than `newest` or another process is running the work. An interrupted caller does not affect others. `isWanted`:
+ * whether a caller is left; an attempt that has to wait before it begins returns 0 if none is.
  */
 export const makeSharedRuns = <Work>(options: {
   readonly nameOf: (work: Work) => string
   readonly ticket: Effect.Effect<number>
-  readonly attempt: (work: Work, newest: number) => Effect.Effect<number>
+  readonly attempt: (work: Work, newest: number, isWanted: () => boolean) => Effect.Effect<number>
 }): Effect.Effect<(work: Work) => Effect.Effect<void>, never, Scope.Scope> =>
   Effect.gen(function* () {
     interface Caller {
@@ -26,7 +27,7 @@ export const makeSharedRuns = <Work>(options: {
       Effect.gen(function* () {
         const current = [...callers]
         const newest = Math.max(...current.map(({ ticket }) => ticket))
-        const exit = yield* Effect.exit(options.attempt(work, newest))
+        const exit = yield* Effect.exit(options.attempt(work, newest, () => callers.size > 0))
         const served = Exit.isSuccess(exit) ? [...callers].filter(({ ticket }) => ticket < exit.value) : current
         for (const caller of served) {
           callers.delete(caller)
