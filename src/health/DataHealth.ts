@@ -126,13 +126,14 @@ const make = Effect.gen(function* () {
      * account is scanned. NotFound: no such store is linked.
      */
     scan: Effect.fn("DataHealth.scan")(function* (dimension: HealthDimension, storeId?: StoreId) {
-      const accountId = yield* mustBeLinked(storeId)
       const scope = scopeOf(dimension, storeId)
-      yield* scanned({ accountId, dimension, storeId: scope, cause: "request" })
-      const snapshot = (yield* repo.snapshots(accountId, scope)).get(dimension)
-      // The store was unlinked during the scan.
-      if (snapshot === undefined) return yield* new NotFound()
-      return new JsonText<HealthSnapshot>(snapshot)
+      for (;;) {
+        const accountId = yield* mustBeLinked(storeId)
+        yield* scanned({ accountId, dimension, storeId: scope, cause: "request" })
+        const snapshot = (yield* repo.snapshots(accountId, scope)).get(dimension)
+        if (snapshot !== undefined) return new JsonText<HealthSnapshot>(snapshot)
+        // A store was unlinked after the scan, which deleted the snapshot.
+      }
     }),
     /**
      * A page of a section as of its last scan. Never scans. ValidationFailed: a language that no store of the account has, or a

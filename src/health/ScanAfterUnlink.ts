@@ -1,5 +1,6 @@
 import { Effect, Layer } from "effect"
 import { afterCommit } from "../database/CommitHooks.ts"
+import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { UnlinkHook } from "../stores/UnlinkHook.ts"
 import { HealthDimension } from "./Health.ts"
@@ -14,6 +15,7 @@ import { makeScanSteps } from "./ScanSteps.ts"
 export const layerScanAfterUnlink = Layer.effect(
   UnlinkHook,
   Effect.gen(function* () {
+    const drafts = yield* DraftsRepo
     const health = yield* HealthRepo
     const scanAfter = yield* makeScanAfter
     const scanSteps = yield* makeScanSteps
@@ -38,7 +40,7 @@ export const layerScanAfterUnlink = Layer.effect(
       onLinkedAgain: (accountId) => Effect.zipRight(health.forgetBases(accountId), scanAfter(accountId, "link")),
       onUnlinked: (accountId, storeId) =>
         Effect.flatMap(health.forgetStore(accountId, storeId), (dimensions) =>
-          afterCommit(scanAgain(accountId, dimensions))
+          Effect.zipRight(drafts.raise(accountId), afterCommit(scanAgain(accountId, dimensions)))
         )
     }
   })
