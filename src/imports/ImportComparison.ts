@@ -69,6 +69,12 @@ const makeBatchPlanning = Effect.gen(function* () {
         const variantsOf = variantsByProduct(products.values())
         const mediaIds = [...products.values()].flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))
         const media = yield* drafts.read(accountId, [...new Set(mediaIds)], [])
+        const sharedMedia = yield* repo.shownElsewhere(
+          accountId,
+          [...targets.values()].flatMap((productId) =>
+            (products.get(productId)?.gallery ?? []).map(({ mediaId }) => ({ mediaId, productId }))
+          )
+        )
         const nextUuid = yield* UuidSource
         const planOne = (product: ImportedProduct) => {
           const target = targets.get(product)
@@ -80,7 +86,7 @@ const makeBatchPlanning = Effect.gen(function* () {
           )
           return planProduct(
             toStoreProduct(product, rules),
-            { product: here, variants, media: files },
+            { product: here, variants, media: files, sharedMedia },
             { storeId: store.id, isComplete: false, isAnsweredByStore: store.platform !== "none" },
             () => EntityId.make(nextUuid())
           )

@@ -1,8 +1,15 @@
 import { SqlClient } from "@effect/sql"
 import { Effect, Schema } from "effect"
+import { planCustom } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { type AccountId, EntityId } from "../model/Ids.ts"
+
+/** A file and a product that shows it. */
+interface ShownFile {
+  readonly mediaId: EntityId
+  readonly productId: EntityId
+}
 
 /** Finds the products that the lines of an export match. */
 export const makeProductMatchStatements = Effect.gen(function* () {
@@ -29,7 +36,29 @@ export const makeProductMatchStatements = Effect.gen(function* () {
   const findBySku = findProducts("e.parent_id", "e.kind = 'variant' AND e.attributes #>> '{sku,value}' = k.key")
   const findByHandle = findProducts("e.id", "e.kind = 'product' AND e.attributes #>> '{handle,value}' = k.key")
 
+  const findShownElsewhere = findAll(Schema.Struct({ mediaId: EntityId }))(
+    (accountId: AccountId, shown: ReadonlyArray<ShownFile>) => sql`
+      SELECT DISTINCT k.media_id AS "mediaId"
+      FROM unnest(
+        ${shown.map(({ mediaId }) => mediaId)}::uuid[], ${shown.map(({ productId }) => productId)}::uuid[]
+      ) AS k (media_id, product_id)
+      CROSS JOIN LATERAL (
+        SELECT g.media_id FROM entity_media g
+        CROSS JOIN LATERAL (
+          SELECT coalesce(e.parent_id, e.id) AS id FROM entity e
+          WHERE e.account_id = ${accountId} AND e.id = g.entity_id OFFSET 0
+        ) o
+        WHERE g.account_id = ${accountId} AND g.media_id = k.media_id AND o.id <> k.product_id
+        LIMIT 1
+      ) f ${sql.literal(planCustom)}`
+  )
+
   return {
+    /** The files of these that are also in the gallery of another product or of its variants. */
+    shownElsewhere: (accountId: AccountId, shown: ReadonlyArray<ShownFile>) =>
+      shown.length === 0
+        ? Effect.succeed(new Set<EntityId>())
+        : Effect.map(findShownElsewhere(accountId, shown), (rows) => new Set(rows.map(({ mediaId }) => mediaId))),
     /** Finds products by the SKUs of their variants and by handle. A key that two entities share matches nothing. */
     match: (accountId: AccountId, skus: ReadonlyArray<string>, handles: ReadonlyArray<string>) =>
       orDie(Effect.all({ bySku: findBySku(accountId, skus), byHandle: findByHandle(accountId, handles) }))

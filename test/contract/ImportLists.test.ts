@@ -13,7 +13,7 @@ import {
   anAccount,
   anEntity,
   CatalogChange,
-  type CatalogChanges,
+  CatalogChanges,
   type Stores,
   TestServices
 } from "../../src/testing/index.ts"
@@ -54,6 +54,31 @@ const lists: ReadonlyArray<ReviewList | undefined> = ["new", "changed", undefine
 for (const side of sides)
   describe.skipIf(side.absent)(`the review of an import in ${side.name}`, () => {
     layer(side.layer, { excludeTestServices: true })((it) => {
+      it.effect("knows the files that another product or its variants show", () =>
+        Effect.gen(function* () {
+          const { accountId, actor, product, repo, variant } = yield* anImport
+          yield* Effect.gen(function* () {
+            const [own, ofVariant, shared] = [
+              yield* anEntity("media", {}),
+              yield* anEntity("media", {}),
+              yield* anEntity("media", {})
+            ]
+            const other = yield* anEntity("product", { title: "Canoe" })
+            const otherVariant = yield* anEntity("variant", {}, { of: other })
+            const show = (entityId: EntityId, ...mediaIds: ReadonlyArray<EntityId>) =>
+              CatalogChange.SetGallery({ entityId, entries: mediaIds.map((mediaId) => ({ mediaId, storeIds: [] })) })
+            yield* (yield* CatalogChanges).apply([
+              show(product, own, ofVariant, shared),
+              show(variant, ofVariant),
+              show(otherVariant, shared)
+            ])
+            const shown = [own, ofVariant, shared].map((mediaId) => ({ mediaId, productId: product }))
+            assert.deepStrictEqual([...(yield* repo.shownElsewhere(accountId, shown))], [shared])
+            assert.strictEqual((yield* repo.shownElsewhere(accountId, [])).size, 0)
+          }).pipe(actingAs(actor))
+        })
+      )
+
       it.effect("is handed over by a pause, which counts as no interruption", () =>
         Effect.gen(function* () {
           const { accountId, id, repo } = yield* anImport

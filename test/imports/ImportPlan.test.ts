@@ -70,10 +70,10 @@ const makeCatalog = () => {
     apply,
     product: found,
     variants,
-    bring: (storeId: StoreId, imported: ImportedProduct) => {
+    bring: (storeId: StoreId, imported: ImportedProduct, sharedMedia: ReadonlySet<EntityId> = new Set()) => {
       const plan = planProduct(
         imported,
-        { product: all("product")[0], variants: variants(), media: all("media") },
+        { product: all("product")[0], variants: variants(), media: all("media"), sharedMedia },
         { storeId, isComplete: false },
         () => EntityId.make(uuid(minted++))
       )
@@ -131,6 +131,24 @@ describe("the order of images", () => {
     assert.deepStrictEqual(catalog.images(), ["c", "b", "a", "d"])
     assert.isFalse(catalog.isPending(us))
     assert.deepStrictEqual(catalog.bring(us, file), unchanged)
+  })
+
+  it("has a new file for an image with a new address, unless that replaces an image of this store and product alone", () => {
+    const catalog = makeCatalog()
+    catalog.bring(us, product([s], ["film", "a", "b"]))
+    const [film, a, b] = catalog.product().gallery.map(({ mediaId }) => mediaId) as [EntityId, EntityId, EntityId]
+    catalog.apply([CatalogChange.SetAttributes({ entityId: film, values: { mime_type: "video/mp4" } })])
+    // A file lists no video, so its first image is "a". Another product shows "b".
+    catalog.bring(us, product([s], ["a2", "b2"]), new Set([b]))
+    assert.deepStrictEqual(
+      [film, a, b].map((id) => catalog.addressOf(id, us)),
+      ["film", "a2", "b"].map((name) => `https://cdn.example/${name}.jpg`)
+    )
+    assert.deepStrictEqual(catalog.images(), ["film", "a", "b", "b2"])
+    // The store does not show the images of the other store.
+    catalog.bring(eu, product([s], ["c"]))
+    assert.strictEqual(catalog.addressOf(a, eu), "https://cdn.example/a2.jpg")
+    assert.deepStrictEqual(catalog.images(), ["film", "a", "b", "b2", "c"])
   })
 
   it("is not changed if several stores show the images, and the store is pending", () => {

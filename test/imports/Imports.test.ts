@@ -5,6 +5,7 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { afterAll } from "vitest"
+import type { GalleryEntry } from "../../src/catalog/Aggregate.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import type { AccountId, EntityId } from "../../src/model/Ids.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
@@ -545,6 +546,42 @@ for (const engine of engines) {
               assert.deepStrictEqual(yield* shown("us.example"), before)
               const again = yield* bring(us, "us.example")
               assert.strictEqual(again.phase, "applied")
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("a picture that another product shows too keeps its address if the file names a new one", () =>
+          Effect.gen(function* () {
+            const { actor } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              const sql = yield* SqlClient.SqlClient
+              yield* bring(us, "us.example")
+              const idOf = (handle: string) =>
+                Effect.map(
+                  sql`
+                    SELECT id FROM entity
+                    WHERE account_id = ${actor.accountId} AND attributes #>> '{handle,value}' = ${handle}`,
+                  ([row]) => row?.id as EntityId
+                )
+              const picturesOf = (handle: string) => sql<GalleryEntry & { readonly url: string }>`
+                SELECT m.attributes #>> '{url,value}' AS url, g.media_id AS "mediaId", g.store_ids AS "storeIds"
+                FROM entity e
+                JOIN entity_media g ON g.account_id = e.account_id AND g.entity_id = e.id
+                JOIN entity m ON m.account_id = e.account_id AND m.id = g.media_id
+                WHERE e.account_id = ${actor.accountId} AND e.attributes #>> '{handle,value}' = ${handle}
+                ORDER BY g.position`
+              const entries = yield* picturesOf("boots")
+              yield* (yield* CatalogChanges).apply([
+                CatalogChange.SetGallery({
+                  entityId: yield* idOf("hat"),
+                  entries: entries.map(({ mediaId, storeIds }) => ({ mediaId, storeIds }))
+                })
+              ])
+              yield* bring(file("new.csv", [header, boots[0]?.replace("b.jpg?v=1", "new.jpg") ?? ""]), "us.example")
+              const addresses = (handle: string) => Effect.map(picturesOf(handle), (all) => all.map(({ url }) => url))
+              const [old, replaced] = ["https://cdn.example/b.jpg?v=1", "https://cdn.example/new.jpg"]
+              assert.deepStrictEqual(yield* addresses("boots"), [old, replaced])
+              assert.deepStrictEqual(yield* addresses("hat"), [old])
             }).pipe(actingAs(actor))
           })
         )

@@ -355,6 +355,20 @@ export const layerMemoryImports = Layer.effect(
         update(accountId, id, (staged) =>
           ["discarded", "failed"].includes(staged.run.phase) ? withoutUnapplied(staged) : staged
         ),
+      shownElsewhere: (accountId, shown) =>
+        Effect.map(Ref.get(store), (state) => {
+          const all = [...(state.get(accountId)?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
+          return new Set(
+            shown
+              .filter(({ mediaId, productId }) =>
+                all.some(
+                  ({ gallery, id, parentId }) =>
+                    (parentId ?? id) !== productId && gallery.some((entry) => entry.mediaId === mediaId)
+                )
+              )
+              .map(({ mediaId }) => mediaId)
+          )
+        }),
       match: (accountId, skus, handles) =>
         Effect.map(Ref.get(store), (state) => {
           const all = [...(state.get(accountId)?.entities.values() ?? [])].map(({ aggregate }) => aggregate)

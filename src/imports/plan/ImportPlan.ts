@@ -13,6 +13,8 @@ export interface ImportMatch {
   readonly variants: ReadonlyArray<Aggregate>
   /** The media files of the product and its variants, if the source names images by address. */
   readonly media: ReadonlyArray<Aggregate>
+  /** Those of `media` that another product shows too. */
+  readonly sharedMedia?: ReadonlySet<EntityId>
 }
 
 /** A field that was edited in the catalog and in the store since the store last accepted it. Lists are JSON in a string. */

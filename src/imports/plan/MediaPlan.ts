@@ -1,4 +1,5 @@
 import type { Aggregate, GalleryEntry } from "../../catalog/Aggregate.ts"
+import { mediaTypeOf } from "../../catalog/Entity.ts"
 import { inOrderOf } from "../../drafts/Aggregate.ts"
 import { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { valueOf } from "../../model/Attribute.ts"
@@ -30,12 +31,17 @@ export const planFile = (
 export const planImages = (
   planner: ImportPlanner,
   { images }: StoreProduct,
-  { media, product }: ImportMatch,
+  { media, product, sharedMedia = new Set() }: ImportMatch,
   mint: () => EntityId
 ): ReadonlyMap<string, EntityId> => {
   const { storeId } = planner.source
   const byAddress = new Map(media.map((file) => [addressOf(valueOf(file.attributes, "url")), file]))
-  const gallery = product?.gallery ?? []
+  const byId = new Map(media.map((file) => [file.id, file]))
+  // The images that the store's export lists: an image with a new address replaces the one at its index.
+  const listed = (product?.gallery ?? [])
+    .filter(({ storeIds }) => storeIds.includes(storeId))
+    .flatMap(({ mediaId }) => byId.get(mediaId) ?? [])
+    .filter((file) => mediaTypeOf(valueOf(effectiveOn(file, storeId), "mime_type")) === "image")
   const canonicallyNamed = new Set(images.map(({ url }) => byAddress.get(addressOf(url))?.id))
   const addressHere = (file: Aggregate) => addressOf(valueOf(effectiveOn(file, storeId), "url"))
   // An image matches a file by the canonical address first, then by the address on this store.
@@ -44,13 +50,11 @@ export const planImages = (
   const findFile = (url: string) => byAddress.get(addressOf(url)) ?? byOwnAddress.get(addressOf(url))
   const imageIds = new Set(images.map(({ url }) => findFile(url)?.id))
   const mediaIds = new Map<string, EntityId>()
+  const replaceable = listed.map((file) => (imageIds.has(file.id) || sharedMedia.has(file.id) ? undefined : file))
   for (const [index, { alt, url }] of images.entries()) {
     const address = addressOf(url)
     if (mediaIds.has(address)) continue
-    const inPlace = gallery[index]?.mediaId
-    const file =
-      findFile(address) ??
-      media.find(({ id }) => id === inPlace && !imageIds.has(id) && ![...mediaIds.values()].includes(id))
+    const file = findFile(address) ?? replaceable[index]
     const altValue: Values = alt === null ? {} : { alt }
     // Stores add a version to the address. Without the version it is the same address, so the file is unchanged.
     const isSameAddress = file !== undefined && addressHere(file) === address
