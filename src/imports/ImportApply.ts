@@ -71,7 +71,6 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
           const applied = yield* mirror.apply(accountId, id, storeId)
           entities = applied.translated
           changes.push(...(yield* describeTaken(accountId, storeId, applied)))
-          yield* mirror.forget(accountId, id)
         } else {
           const isDefined = yield* mirror.define(accountId, storeId, summary.metafields)
           changes.push(...changesOfAll("definitions.updated", "store", isDefined ? [storeId] : [], storeId))
@@ -221,6 +220,7 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
         }
       })
       return keepLease(lease, Effect.zipRight(claimJob(lease, run), applyRest), Effect.void).pipe(
+        Effect.zipLeft(repo.forgetUnneeded(accountId, id)),
         Effect.catchTag("LeaseLost", () => Effect.void),
         // The catalog was locked since the comparison, so a change that cannot be applied is a defect.
         Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die }),

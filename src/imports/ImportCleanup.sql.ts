@@ -13,7 +13,7 @@ export const rowsAtOnce = 10_000
 /** How often the end of an import deletes `rowsAtOnce` rows of a table. The hourly sweep deletes the rest. */
 const maxAtEnd = 10
 
-type StagedTable = "import_record" | "import_conflict" | "import_item"
+type StagedTable = "import_record" | "import_conflict" | "import_item" | "mirror_item"
 
 /**
  * Deletes at most `rowsAtOnce` rows `t` that `selected` (FROM and WHERE) finds in the account. Rows are selected by ctid: a join would
@@ -24,7 +24,7 @@ export const makeDeleteSome =
     sql`
     DELETE FROM ${sql(table)} d
     WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(SELECT t.ctid ${selected} LIMIT ${rowsAtOnce}))
-    RETURNING d.ordinal`
+    RETURNING d.account_id`
 
 /** Staged rows `t` of imports `r` that can be deleted. */
 interface Unneeded {
@@ -36,25 +36,29 @@ interface Unneeded {
 export const makeImportCleanupStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  const isOld = sql`r.phase IN ('applied', 'discarded', 'failed') AND r.updated_at <= app_now() - interval '7 days'`
+  const isEnded = sql`r.phase IN ('applied', 'discarded', 'failed')`
+  const isOld = sql`${isEnded} AND r.updated_at <= app_now() - interval '7 days'`
   const records: Unneeded = { table: "import_record", isUnneeded: sql`r.phase NOT IN ('fetching', 'applying')` }
   /** Items that will not be applied. Readers leave them out as soon as the import has ended. */
   const unapplied: Unneeded = {
     table: "import_item",
     isUnneeded: sql`r.phase IN ('discarded', 'failed') AND t.ordinal > r.done_through`
   }
+  const mirrored: Unneeded = { table: "mirror_item", isUnneeded: isEnded }
+  const atEnd = [records, unapplied, mirrored]
   const old: ReadonlyArray<Unneeded> = [
     { table: "import_conflict", isUnneeded: isOld },
     { table: "import_item", isUnneeded: isOld }
   ]
 
+  const importIdOf = (table: StagedTable) => sql(table === "mirror_item" ? "import_id" : "run_id")
   const deleteSome = makeDeleteSome(sql)
   const deleteUnneeded = ({ isUnneeded, table }: Unneeded, accountId: string, id?: ImportId) =>
     deleteSome(
       table,
       accountId,
       sql`
-        FROM import_run r JOIN ${sql(table)} t ON t.account_id = ${accountId} AND t.run_id = r.id
+        FROM import_run r JOIN ${sql(table)} t ON t.account_id = ${accountId} AND t.${importIdOf(table)} = r.id
         WHERE r.account_id = ${accountId} AND ${isUnneeded} ${id === undefined ? sql`` : sql`AND r.id = ${id}`}`
     )
   const forgetAll = (unneeded: Unneeded) =>
@@ -64,7 +68,7 @@ export const makeImportCleanupStatements = Effect.gen(function* () {
           SELECT DISTINCT r.account_id AS "accountId" FROM import_run r
           WHERE EXISTS (
             SELECT FROM ${sql(unneeded.table)} t
-            WHERE t.account_id = r.account_id AND t.run_id = r.id AND ${unneeded.isUnneeded}
+            WHERE t.account_id = r.account_id AND t.${importIdOf(unneeded.table)} = r.id AND ${unneeded.isUnneeded}
           )
           ${sql.literal(allAccounts)}`,
         (accountId) => deleteUnneeded(unneeded, accountId)
@@ -98,18 +102,16 @@ export const makeImportCleanupStatements = Effect.gen(function* () {
       Effect.zipRight(untilNone(clearSome(accountId, id)), clearConflicts(accountId, id)),
     /** Deletes staged data that an import no longer needs in its phase, at most 100,000 rows of a table. Not in a transaction. */
     forgetUnneeded: (accountId: AccountId, id: ImportId) =>
-      Effect.forEach(
-        [records, unapplied],
-        (unneeded) => untilNone(countOf(deleteUnneeded(unneeded, accountId, id)), maxAtEnd),
-        { discard: true }
-      ).pipe(
+      Effect.forEach(atEnd, (unneeded) => untilNone(countOf(deleteUnneeded(unneeded, accountId, id)), maxAtEnd), {
+        discard: true
+      }).pipe(
         // The import has ended or is under review whether or not its rows are deleted now.
         Effect.catchAllCause((cause) =>
           Effect.logWarning(`Staged rows of import ${id} are left to the hourly sweep`, cause)
         )
       ),
     /** Deletes what `forgetUnneeded` left, and the conflicts and items of imports that ended more than 7 days ago. Returns the number of items. */
-    forgetStaged: Effect.forEach([records, unapplied, ...old], (unneeded) =>
+    forgetStaged: Effect.forEach([...atEnd, ...old], (unneeded) =>
       Effect.map(forgetAll(unneeded), (count) => (unneeded.table === "import_item" ? count : 0))
     ).pipe(Effect.map((counts) => counts.reduce((sum, count) => sum + count, 0)))
   }

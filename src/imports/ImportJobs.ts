@@ -7,7 +7,6 @@ import type { JobCommand } from "../jobs/Jobs.ts"
 import { JobsRepo } from "../jobs/JobsRepo.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { ImportId, JobId } from "../model/Ids.ts"
-import { MirrorRepo } from "../storedata/MirrorRepo.ts"
 import { type ImportRun, plannedOf } from "./Import.ts"
 import { describeCancelled } from "./ImportFailures.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
@@ -84,14 +83,12 @@ export const layerImportJobOwner = Layer.effect(
   JobOwner,
   Effect.gen(function* () {
     const importLock = yield* ImportLockRepo
-    const mirror = yield* MirrorRepo
     const repo = yield* ImportsRepo
 
-    /** Ends the import and unlocks the account. Applied batches stay. The hourly sweep deletes the items that are not applied. */
+    /** Ends the import and unlocks the account. Applied batches stay. The hourly sweep deletes the staged data that is not applied. */
     const cancel = (accountId: AccountId, run: ImportRun) =>
       Effect.gen(function* () {
         const { id } = run
-        yield* mirror.forget(accountId, id)
         yield* repo.move(accountId, id, { phase: "failed", leased: false, error: describeCancelled(run) })
         yield* importLock.keep(accountId, null)
       })

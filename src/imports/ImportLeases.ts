@@ -5,7 +5,6 @@ import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 import { leanHeap } from "../runtime/LeanHeap.ts"
-import { Mirror } from "../storedata/Mirror.ts"
 import { type ImportRun, type ImportSummary, whyLocked } from "./Import.ts"
 import { howToComplete, type SourceError } from "./ImportFailures.ts"
 import { makeImportJobs } from "./ImportJobs.ts"
@@ -21,7 +20,6 @@ export type ImportLeases = Effect.Effect.Success<typeof makeImportLeases>
 export const makeImportLeases = Effect.gen(function* () {
   const importLock = yield* ImportLockRepo
   const jobs = yield* makeImportJobs
-  const mirror = yield* Mirror
   const repo = yield* ImportsRepo
   const { run } = yield* Transaction
   const background = yield* FiberSet.make<void>()
@@ -74,7 +72,7 @@ export const makeImportLeases = Effect.gen(function* () {
         const holder = yield* importLock.takeDuringImport(accountId)
         if (!(yield* repo.holds(lease))) return
         const run = yield* Effect.orDie(getRun(accountId, id))
-        yield* Effect.all([repo.clearConflicts(accountId, id), mirror.forget(accountId, id)])
+        yield* repo.clearConflicts(accountId, id)
         const error = describe(run)
         yield* repo.move(accountId, id, { phase: "failed", leased: false, error, summary })
         const next = howToComplete(run)

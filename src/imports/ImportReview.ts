@@ -5,7 +5,6 @@ import type { Actor } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
-import { Mirror } from "../storedata/Mirror.ts"
 import {
   type Acceptance,
   type BulkDecision,
@@ -67,7 +66,6 @@ export const makeImportReview = (leases: ImportLeases) =>
     const history = yield* HistoryRepo
     const importLock = yield* ImportLockRepo
     const jobs = yield* makeImportJobs
-    const mirror = yield* Mirror
     const repo = yield* ImportsRepo
 
     const requireReview = (accountId: AccountId, id: ImportId) =>
@@ -129,7 +127,6 @@ export const makeImportReview = (leases: ImportLeases) =>
         Effect.gen(function* () {
           yield* importLock.takeDuringImport(accountId)
           yield* requireReview(accountId, id)
-          yield* mirror.forget(accountId, id)
           yield* repo.move(accountId, id, { phase: "discarded", leased: false, error })
           yield* importLock.keep(accountId, null)
         })

@@ -118,9 +118,9 @@ const make = Effect.gen(function* () {
       yield* repo.define(accountId, storeId, definitions)
       return definitions.length > 0
     }),
-    /** Deletes the staged data of an import that was applied, discarded or failed. */
+    /** Deletes the staged data of an import. Not in a transaction, because it may take minutes. */
     forget: repo.forget,
-    /** Deletes data that was staged more than 14 days ago. Returns the number of records. */
+    /** Deletes data that was staged more than 14 days ago, unless its import is still open. Returns the number of records. */
     forgetAbandoned: repo.forgetAbandoned
   }
 })

@@ -1,8 +1,9 @@
 import { SqlClient } from "@effect/sql"
+import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
-import { forgetByAccount } from "../database/Forgetting.ts"
+import { forgetByAccount, untilNone } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { discardRows } from "../database/Rows.ts"
+import { countOf, discardRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { PlatformMetafieldDefinition } from "../model/Definition.ts"
 import type { AccountId, EntityId, ImportId, RecordId, StoreId } from "../model/Ids.ts"
@@ -42,9 +43,12 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
       storeId: StoreId,
       definitions: ReadonlyArray<{ readonly id: RecordId; readonly definition: PlatformMetafieldDefinition }>
     ) => Effect.Effect<void>
-    /** Deletes the staged records of an import. */
+    /** Deletes the staged records of an import, 10,000 by a statement. Not in a transaction, because it may take minutes. */
     readonly forget: (accountId: AccountId, importId: ImportId) => Effect.Effect<void>
-    /** Deletes records that were staged more than 14 days ago. Returns the number of records. */
+    /**
+     * Deletes records that were staged more than 14 days ago, unless their import is still open: it may be paused for any time.
+     * Returns the number of records.
+     */
     readonly forgetAbandoned: Effect.Effect<number>
   }
 >() {
@@ -55,17 +59,21 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
 
       const takeOver = makeMirrorWrites(sql)
 
+      const isAbandoned = sql`
+        i.staged_at <= app_now() - interval '14 days' AND NOT EXISTS (
+          SELECT FROM import_run r
+          WHERE r.account_id = i.account_id AND r.id = i.import_id AND r.phase IN ('fetching', 'reviewing', 'applying')
+        )`
+      const deleteSome = (accountId: string, condition: Fragment) => sql`
+        DELETE FROM mirror_item d
+        WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(
+          SELECT i.ctid FROM mirror_item i WHERE i.account_id = ${accountId} AND ${condition} LIMIT 10000
+        ))
+        RETURNING d.kind`
       const forgetAbandoned = forgetByAccount(
         sql<{ accountId: string }>`
-          SELECT DISTINCT i.account_id AS "accountId" FROM mirror_item i
-          WHERE i.staged_at <= app_now() - interval '14 days' ${sql.literal(allAccounts)}`,
-        (accountId) => sql`
-          DELETE FROM mirror_item i
-          WHERE i.account_id = ${accountId} AND i.ctid = ANY(ARRAY(
-            SELECT o.ctid FROM mirror_item o
-            WHERE o.account_id = ${accountId} AND o.staged_at <= app_now() - interval '14 days' LIMIT 10000
-          ))
-          RETURNING i.name`
+          SELECT DISTINCT i.account_id AS "accountId" FROM mirror_item i WHERE ${isAbandoned} ${sql.literal(allAccounts)}`,
+        (accountId) => deleteSome(accountId, isAbandoned)
       )
 
       return {
@@ -106,7 +114,7 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
               ON CONFLICT (account_id, store_id, definition_id) DO NOTHING`
           }).pipe(orDie),
         forget: (accountId, importId) =>
-          sql`DELETE FROM mirror_item WHERE account_id = ${accountId} AND import_id = ${importId}`.pipe(discardRows),
+          Effect.asVoid(untilNone(countOf(deleteSome(accountId, sql`i.import_id = ${importId}`)))),
         forgetAbandoned: orDie(forgetAbandoned)
       }
     })

@@ -3,9 +3,11 @@ import { Effect, Layer, Option } from "effect"
 import { terms } from "../../src/catalog/SearchText.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { ReviewList, type StagedItem } from "../../src/imports/StagedImport.ts"
-import { EntityId, ImportId } from "../../src/model/Ids.ts"
+import { EntityId, ImportId, RecordId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
+import { nameOf } from "../../src/storedata/MirrorRecords.ts"
+import { MirrorRepo } from "../../src/storedata/MirrorRepo.ts"
 import {
   type Accounts,
   type ApiKeys,
@@ -18,12 +20,13 @@ import {
   TestServices
 } from "../../src/testing/index.ts"
 import { layerMemoryImports } from "../support/MemoryImports.ts"
+import { aMarket } from "../support/Mirrors.ts"
 import { engines } from "../support/TestDatabase.ts"
 
 interface Side {
   readonly name: string
   readonly absent: boolean
-  readonly layer: Layer.Layer<Accounts | ApiKeys | CatalogChanges | ImportsRepo | Stores>
+  readonly layer: Layer.Layer<Accounts | ApiKeys | CatalogChanges | ImportsRepo | MirrorRepo | Stores>
 }
 
 const sides: ReadonlyArray<Side> = [
@@ -76,6 +79,26 @@ for (const side of sides)
             assert.deepStrictEqual([...(yield* repo.shownElsewhere(accountId, shown))], [shared])
             assert.strictEqual((yield* repo.shownElsewhere(accountId, [])).size, 0)
           }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("keeps the data of the store that it will apply until it ends", () =>
+        Effect.gen(function* () {
+          const { accountId, id, repo, storeId } = yield* anImport
+          const { apply, stage } = yield* MirrorRepo
+          const item = { kind: "market", content: aMarket("eu") } as const
+          yield* stage(accountId, id, [{ id: yield* mintId(RecordId), name: nameOf(item), item }])
+          for (const phase of ["fetching", "reviewing", "applying"] as const) {
+            yield* repo.move(accountId, id, { phase, leased: false })
+            yield* repo.forgetUnneeded(accountId, id)
+          }
+          const isChanged = Effect.map(apply(accountId, id, storeId), (applied) => applied.isChanged)
+          assert.isTrue(yield* isChanged)
+          assert.isFalse(yield* isChanged)
+          yield* repo.move(accountId, id, { phase: "applied", leased: false })
+          yield* repo.forgetUnneeded(accountId, id)
+          // Nothing is staged, so the store's data would be deleted.
+          assert.isTrue(yield* isChanged)
         })
       )
 

@@ -224,23 +224,27 @@ for (const engine of featureEngines) {
         })
       )
 
-      it.effect("staged data is deleted after 14 days, and nothing else", () =>
+      it.effect("staged data is deleted after 14 days if its import is not open, and nothing else", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const { accountId, stores } = yield* anAccount({ domains: ["a.example"] })
           const { apply, forgetAbandoned, stage } = yield* Mirror
           const store = yield* putSections(accountId, stores[0], { markets: [aMarket("eu"), aMarket("us")] })
-          const [old, recent] = [yield* mintId(ImportId), yield* mintId(ImportId)]
-          for (const id of [old, recent]) yield* stage(accountId, id, store)
+          const [old, recent, paused] = [yield* mintId(ImportId), yield* mintId(ImportId), yield* mintId(ImportId)]
+          yield* sql`
+            INSERT INTO import_run (account_id, id, store_id, source, phase)
+            VALUES (${accountId}, ${paused}, ${stores[0].id}, 'refresh', 'applying')`
+          for (const id of [old, recent, paused]) yield* stage(accountId, id, store)
           const age = (days: number) =>
             sql`
               UPDATE mirror_item SET staged_at = app_now() - ${days}::integer * interval '1 day' + interval '1 minute'
-              WHERE account_id = ${accountId} AND import_id = ${old}`
+              WHERE account_id = ${accountId} AND import_id <> ${recent}`
           yield* age(14)
           assert.strictEqual(yield* forgetAbandoned, 0)
           yield* age(15)
           assert.strictEqual(yield* forgetAbandoned, 2)
           assert.isTrue((yield* apply(accountId, recent, stores[0].id)).isChanged)
+          assert.isFalse((yield* apply(accountId, paused, stores[0].id)).isChanged)
           assert.isTrue((yield* apply(accountId, old, stores[0].id)).isChanged)
         })
       )

@@ -31,6 +31,7 @@ const watch = Effect.gen(function* () {
   for (const [operation, table, changed] of [
     ["DELETE", "import_item", "OLD"],
     ["DELETE", "import_record", "OLD"],
+    ["DELETE", "mirror_item", "OLD"],
     ["UPDATE", "import_record", "NEW"]
   ] as const)
     yield* sql.unsafe(
@@ -104,22 +105,35 @@ describe.skipIf(isServerCluster)("the staged rows of a large import", () => {
           const left = Effect.map(sql`SELECT count(*)::integer AS count FROM import_item`, ([row]) =>
             Number(row?.count)
           )
+          const mirrored = Effect.map(sql`SELECT count(*)::integer AS count FROM mirror_item`, ([row]) =>
+            Number(row?.count)
+          )
           const planned = yield* left
           yield* addItems(more)
+          yield* sql`
+            INSERT INTO mirror_item (account_id, import_id, kind, name, id, content)
+            SELECT ${accountId}::uuid, ${run.id}::uuid, 'translations', n::text, gen_random_uuid(), '{}'
+            FROM generate_series(1, ${more}) n`
+          const staged = yield* mirrored
           assert.deepInclude(yield* imports.discard(id), { phase: "discarded" })
           const late = planned + more - 10 * rowsAtOnce
           assert.strictEqual(yield* left, late)
+          assert.strictEqual(yield* mirrored, staged - 10 * rowsAtOnce)
           assert.deepStrictEqual(yield* imports.reviewList(id, "new", -1, 500), [])
           assert.strictEqual(yield* imports.forgetStaged, late)
           assert.strictEqual(yield* left, 0)
+          assert.strictEqual(yield* mirrored, 0)
 
           const totals = yield* sql`
             SELECT what, max(count)::integer AS max, sum(count)::integer AS sum FROM statement_rows GROUP BY what ORDER BY what`
           assert.deepStrictEqual(
             totals.map(({ max, what }) => [what, max]),
-            ["DELETE import_item", "DELETE import_record", "UPDATE import_record"].map((what) => [what, rowsAtOnce])
+            ["DELETE import_item", "DELETE import_record", "DELETE mirror_item", "UPDATE import_record"].map((what) => [
+              what,
+              rowsAtOnce
+            ])
           )
-          const [items = 0, records = 0, updated = 0] = totals.map(({ sum }) => Number(sum))
+          const [items = 0, records = 0, , updated = 0] = totals.map(({ sum }) => Number(sum))
           assert.isAtLeast(items, many + more)
           assert.isAtLeast(records, many)
           assert.isAtLeast(updated, many)

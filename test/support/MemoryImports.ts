@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { Clock, Effect, Layer, Option, Ref } from "effect"
 import { matches } from "../../src/catalog/SearchText.ts"
-import { MemoryStore } from "../../src/database/MemoryStore.memory.ts"
+import { MemoryStore, updateAccount } from "../../src/database/MemoryStore.memory.ts"
 import {
   type ImportConflict,
   type ImportRun,
@@ -352,9 +352,15 @@ export const layerMemoryImports = Layer.effect(
       clearConflicts: (accountId, id) =>
         update(accountId, id, (staged) => ({ ...staged, conflicts: keptConflicts(staged) })),
       forgetUnneeded: (accountId, id) =>
-        update(accountId, id, (staged) =>
-          ["discarded", "failed"].includes(staged.run.phase) ? withoutUnapplied(staged) : staged
-        ),
+        Effect.gen(function* () {
+          const phase = Option.getOrUndefined(yield* one(accountId, id))?.run.phase ?? "fetching"
+          if (phase === "discarded" || phase === "failed") yield* update(accountId, id, withoutUnapplied)
+          if (phase === "discarded" || phase === "failed" || phase === "applied")
+            yield* updateAccount(store, accountId, (account) => ({
+              ...account,
+              staged: new Map([...account.staged].filter(([importId]) => importId !== id))
+            }))
+        }),
       shownElsewhere: (accountId, shown) =>
         Effect.map(Ref.get(store), (state) => {
           const all = [...(state.get(accountId)?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
