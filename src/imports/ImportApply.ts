@@ -186,11 +186,14 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
       let done = applied
       const applyNext = (batch: Batch) =>
         Effect.flatMap(applyBatch(lease, batch), (items) => {
-          if (items === "unanswered") return Effect.as(readStore(lease, report), true)
+          if (items === "unanswered") return Effect.as(readStore(lease, report), "answered" as const)
           done = Math.min(done + items.length, total)
           return faults
             .at(items.length > 0 ? "committed" : "applied")
-            .pipe(Effect.zipRight(report({ step: "applying", done, total })), Effect.as(items.length > 0))
+            .pipe(
+              Effect.zipRight(report({ step: "applying", done, total })),
+              Effect.as(items.length > 0 ? "applied" : "ended")
+            )
         })
       /** Only this process applies items while it has the lease, so those after the last item of a batch are the next ones. */
       const readAfter = (ordinal: number | null): Effect.Effect<Batch, never, CurrentActor> =>
@@ -213,9 +216,10 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
         let batch = yield* readAfter(null)
         let isOpen = true
         while (isOpen) {
-          const [isApplied, next] = yield* Effect.all([applyNext(batch), readBehind(batch)], { concurrency: 2 })
-          isOpen = isApplied
-          batch = next
+          const [outcome, next] = yield* Effect.all([applyNext(batch), readBehind(batch)], { concurrency: 2 })
+          isOpen = outcome !== "ended"
+          // The reading of the store replaced its answers. `next` may have answers of an earlier reading that was interrupted.
+          batch = outcome === "answered" ? yield* readAfter(null) : next
           yield* pause
         }
       })

@@ -3,14 +3,15 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Option } from "effect"
 import { afterAll } from "vitest"
 import { DemoFailures } from "../../src/demo/DemoFailures.ts"
 import { Imports } from "../../src/imports/Imports.ts"
+import { firstAnswer } from "../../src/imports/StagedImport.ts"
 import { EntityId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
-import { ServicesOnDatabase } from "../../src/Services.ts"
 import { actingAs, anAccount, Publishing, Stores } from "../../src/testing/index.ts"
+import { makeHolding } from "../support/HeldStep.ts"
 import { aProductOf } from "../support/ShopRecords.ts"
 import { featureEngines } from "../support/TestDatabase.ts"
 
@@ -26,6 +27,7 @@ const tent = "tent,The tent,Tarn,Size,S,tent-S,10.00"
 const hat = "hat,Hat,Fell,Title,Default Title,H-1,5.00"
 const both = fileOf("both.csv", tent, hat)
 const quiet = () => Effect.void
+const { heldAt, layerOn } = makeHolding()
 
 const aShop = Effect.gen(function* () {
   const { accountId, actor } = yield* anAccount()
@@ -71,123 +73,142 @@ const aShop = Effect.gen(function* () {
 
 for (const engine of featureEngines)
   describe.skipIf(engine.absent)(`exports for stores with a platform on ${engine.name}`, () => {
-    layer(ServicesOnDatabase.pipe(Layer.provideMerge(engine.layer), Layer.orDie), { excludeTestServices: true })(
-      (it) => {
-        it.effect("count as accepted only where the store has the same values", () =>
-          Effect.gen(function* () {
-            const { actor, bring, idOf, put, states, store } = yield* aShop
-            yield* put(aProductOf("tent", ["S"]))
-            const run = yield* bring(both)
-            assert.deepInclude(run, { phase: "applied", applied: 2 })
-            assert.deepInclude(run.summary, { created: 2 })
-            assert.deepInclude(run.summary.answer, { entities: 2 })
-            // The shop has the tent with another vendor; it does not have the hat.
-            assert.deepStrictEqual(yield* states, [
-              "product hat: never_published, pending, null, null",
-              "product tent: published, pending, product/tent, Fell",
-              "variant H-1: never_published, pending, null, null",
-              "variant tent-S: published, same, variant/tent/S, null"
-            ])
-            // A publish is not empty, and its values are then accepted.
-            yield* Effect.gen(function* () {
-              const publishing = yield* Publishing
-              const asked = yield* publishing.request(yield* idOf("hat"), store.id)
-              assert.strictEqual(asked.outcome, "requested")
-              if (asked.outcome !== "requested") return
-              const [record] = yield* publishing.settle([asked.publicationId], quiet)
-              assert.strictEqual(record?.state, "published")
-              // An entity that was never on the store is not unlinked.
-              const review = yield* (yield* Imports).refresh(store.domain, quiet)
-              assert.strictEqual(review.summary.unlinked, 0)
-              yield* (yield* Imports).discard(review.id)
-            }).pipe(actingAs(actor))
-          })
-        )
+    layer(layerOn(engine.layer), { excludeTestServices: true })((it) => {
+      it.effect("count as accepted only where the store has the same values", () =>
+        Effect.gen(function* () {
+          const { actor, bring, idOf, put, states, store } = yield* aShop
+          yield* put(aProductOf("tent", ["S"]))
+          const run = yield* bring(both)
+          assert.deepInclude(run, { phase: "applied", applied: 2 })
+          assert.deepInclude(run.summary, { created: 2 })
+          assert.deepInclude(run.summary.answer, { entities: 2 })
+          // The shop has the tent with another vendor; it does not have the hat.
+          assert.deepStrictEqual(yield* states, [
+            "product hat: never_published, pending, null, null",
+            "product tent: published, pending, product/tent, Fell",
+            "variant H-1: never_published, pending, null, null",
+            "variant tent-S: published, same, variant/tent/S, null"
+          ])
+          // A publish is not empty, and its values are then accepted.
+          yield* Effect.gen(function* () {
+            const publishing = yield* Publishing
+            const asked = yield* publishing.request(yield* idOf("hat"), store.id)
+            assert.strictEqual(asked.outcome, "requested")
+            if (asked.outcome !== "requested") return
+            const [record] = yield* publishing.settle([asked.publicationId], quiet)
+            assert.strictEqual(record?.state, "published")
+            // An entity that was never on the store is not unlinked.
+            const review = yield* (yield* Imports).refresh(store.domain, quiet)
+            assert.strictEqual(review.summary.unlinked, 0)
+            yield* (yield* Imports).discard(review.id)
+          }).pipe(actingAs(actor))
+        })
+      )
 
-        it.effect("update only the accepted values that changed: a refresh still finds other edits in the store", () =>
-          Effect.gen(function* () {
-            const { actor, bring, put, states, store } = yield* aShop
-            yield* put(aProductOf("tent", ["S"]))
+      it.effect("update only the accepted values that changed: a refresh still finds other edits in the store", () =>
+        Effect.gen(function* () {
+          const { actor, bring, put, states, store } = yield* aShop
+          yield* put(aProductOf("tent", ["S"]))
+          const imports = yield* Imports
+          yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet)).pipe(
+            actingAs(actor)
+          )
+          yield* put(aProductOf("tent", ["S"], { vendor: "Scree", title: "Tent of the shop" }))
+          const run = yield* bring(fileOf("vendor.csv", tent))
+          assert.strictEqual(run.summary.conflicts, 0)
+          assert.include(yield* states, "product tent: published, pending, product/tent, Scree")
+          const review = yield* imports.refresh(store.domain, quiet).pipe(actingAs(actor))
+          assert.deepInclude(review.summary, { updated: 1, conflicts: 0 })
+          yield* imports.discard(review.id).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("do not count as accepted if the store cannot be read, and report the reason", () =>
+        Effect.gen(function* () {
+          const { actor, bring, put, states, store } = yield* aShop
+          yield* put(aProductOf("tent", ["S"]))
+          const failure = { kind: "refuse", percent: 100, delayMillis: 0 } as const
+          yield* Effect.flatMap(DemoFailures, ({ fail }) => fail(store.domain, failure)).pipe(actingAs(actor))
+          const run = yield* bring(both)
+          assert.deepInclude(run, { phase: "applied", applied: 2, error: null })
+          assert.deepStrictEqual(run.summary.answer as object, {
+            error:
+              "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
+          })
+          for (const state of yield* states) assert.match(state, /: never_published, pending, null, null$/)
+          yield* Effect.flatMap(DemoFailures, ({ repair }) => repair(store.domain)).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("are read again after an interruption, and no answer of the earlier reading counts", () =>
+        Effect.gen(function* () {
+          const { actor, put, states, store } = yield* aShop
+          yield* put(aProductOf("tent", ["S"]))
+          yield* Effect.gen(function* () {
             const imports = yield* Imports
-            yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet)).pipe(
-              actingAs(actor)
-            )
-            yield* put(aProductOf("tent", ["S"], { vendor: "Scree", title: "Tent of the shop" }))
-            const run = yield* bring(fileOf("vendor.csv", tent))
-            assert.strictEqual(run.summary.conflicts, 0)
-            assert.include(yield* states, "product tent: published, pending, product/tent, Scree")
-            const review = yield* imports.refresh(store.domain, quiet).pipe(actingAs(actor))
-            assert.deepInclude(review.summary, { updated: 1, conflicts: 0 })
-            yield* imports.discard(review.id).pipe(actingAs(actor))
-          })
-        )
+            const sql = yield* SqlClient.SqlClient
+            const { id } = yield* imports.csv(both, store.domain, quiet)
+            const { fiber } = yield* heldAt("askingStore", imports.accept(id, quiet))
+            yield* Fiber.interrupt(fiber)
+            // Two batches of answers that the interrupted reading staged.
+            yield* sql`
+                INSERT INTO import_item (account_id, run_id, ordinal, entities, changes)
+                SELECT ${actor.accountId}::uuid, ${id}::uuid, ${firstAnswer}::integer + n, 1000, '[]' FROM generate_series(0, 1) n`
+            assert.strictEqual(yield* imports.resume(Option.some(actor.accountId)), 1)
+            assert.strictEqual((yield* imports.get(id)).phase, "applied")
+          }).pipe(actingAs(actor))
+          assert.include(yield* states, "product tent: published, pending, product/tent, Fell")
+        })
+      )
 
-        it.effect("do not count as accepted if the store cannot be read, and report the reason", () =>
-          Effect.gen(function* () {
-            const { actor, bring, put, states, store } = yield* aShop
+      it.effect("publish accepted values again if the store does not have them", () =>
+        Effect.gen(function* () {
+          const { actor, empty, idOf, put, store } = yield* aShop
+          yield* put(aProductOf("tent", ["S"]))
+          yield* Effect.gen(function* () {
+            const imports = yield* Imports
+            yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet))
+            yield* empty
+            const id = yield* idOf("tent")
+            const publishing = yield* Publishing
+            assert.strictEqual((yield* publishing.request(id, store.id)).outcome, "nothing_to_publish")
+            const again = yield* publishing.request(id, store.id, undefined, true)
+            if (again.outcome === "nothing_to_publish") return assert.fail(again.outcome)
+            const [record] = yield* publishing.settle([again.publicationId], quiet)
+            assert.strictEqual(record?.state, "published")
+            const sql = yield* SqlClient.SqlClient
+            assert.isAtLeast((yield* sql`SELECT 1 FROM demo_shop_record WHERE store_id = ${store.id}`).length, 1)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("remove more than ten entities from a store only after a confirmation, and list them", () =>
+        Effect.gen(function* () {
+          const { actor, empty, put, states, store } = yield* aShop
+          yield* put([
+            ...aProductOf("tent", ["S"]),
+            ...aProductOf("boat", ["1", "2", "3", "4", "5", "6", "7", "8", "9"])
+          ])
+          yield* Effect.gen(function* () {
+            const imports = yield* Imports
+            yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet))
+            yield* empty
             yield* put(aProductOf("tent", ["S"]))
-            const failure = { kind: "refuse", percent: 100, delayMillis: 0 } as const
-            yield* Effect.flatMap(DemoFailures, ({ fail }) => fail(store.domain, failure)).pipe(actingAs(actor))
-            const run = yield* bring(both)
-            assert.deepInclude(run, { phase: "applied", applied: 2, error: null })
-            assert.deepStrictEqual(run.summary.answer as object, {
-              error:
-                "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
-            })
-            for (const state of yield* states) assert.match(state, /: never_published, pending, null, null$/)
-            yield* Effect.flatMap(DemoFailures, ({ repair }) => repair(store.domain)).pipe(actingAs(actor))
-          })
-        )
-
-        it.effect("publish accepted values again if the store does not have them", () =>
-          Effect.gen(function* () {
-            const { actor, empty, idOf, put, store } = yield* aShop
-            yield* put(aProductOf("tent", ["S"]))
-            yield* Effect.gen(function* () {
-              const imports = yield* Imports
-              yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet))
-              yield* empty
-              const id = yield* idOf("tent")
-              const publishing = yield* Publishing
-              assert.strictEqual((yield* publishing.request(id, store.id)).outcome, "nothing_to_publish")
-              const again = yield* publishing.request(id, store.id, undefined, true)
-              if (again.outcome === "nothing_to_publish") return assert.fail(again.outcome)
-              const [record] = yield* publishing.settle([again.publicationId], quiet)
-              assert.strictEqual(record?.state, "published")
-              const sql = yield* SqlClient.SqlClient
-              assert.isAtLeast((yield* sql`SELECT 1 FROM demo_shop_record WHERE store_id = ${store.id}`).length, 1)
-            }).pipe(actingAs(actor))
-          })
-        )
-
-        it.effect("remove more than ten entities from a store only after a confirmation, and list them", () =>
-          Effect.gen(function* () {
-            const { actor, empty, put, states, store } = yield* aShop
-            yield* put([
-              ...aProductOf("tent", ["S"]),
-              ...aProductOf("boat", ["1", "2", "3", "4", "5", "6", "7", "8", "9"])
-            ])
-            yield* Effect.gen(function* () {
-              const imports = yield* Imports
-              yield* Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) => imports.accept(id, quiet))
-              yield* empty
-              yield* put(aProductOf("tent", ["S"]))
-              const { id, summary } = yield* imports.refresh(store.domain, quiet)
-              assert.strictEqual(summary.unlinked, 11)
-              const before = yield* states
-              const refused = yield* Effect.flip(imports.accept(id, quiet))
-              assert.deepInclude(refused, { _tag: "ReviewIncomplete", undecided: 0, removals: 11 })
-              assert.strictEqual((yield* imports.get(id)).phase, "reviewing")
-              assert.deepStrictEqual(yield* states, before)
-              const first = yield* imports.removals(id, 0, 4)
-              const rest = yield* imports.removals(id, 4, 500)
-              assert.deepStrictEqual([first.length, rest.length], [4, 7])
-              assert.lengthOf(new Set([...first, ...rest].map((each) => each.id)), 11)
-              yield* imports.accept(id, quiet, { confirmsRemovals: true })
-              assert.lengthOf(yield* states, 2)
-            }).pipe(actingAs(actor))
-          })
-        )
-      }
-    )
+            const { id, summary } = yield* imports.refresh(store.domain, quiet)
+            assert.strictEqual(summary.unlinked, 11)
+            const before = yield* states
+            const refused = yield* Effect.flip(imports.accept(id, quiet))
+            assert.deepInclude(refused, { _tag: "ReviewIncomplete", undecided: 0, removals: 11 })
+            assert.strictEqual((yield* imports.get(id)).phase, "reviewing")
+            assert.deepStrictEqual(yield* states, before)
+            const first = yield* imports.removals(id, 0, 4)
+            const rest = yield* imports.removals(id, 4, 500)
+            assert.deepStrictEqual([first.length, rest.length], [4, 7])
+            assert.lengthOf(new Set([...first, ...rest].map((each) => each.id)), 11)
+            yield* imports.accept(id, quiet, { confirmsRemovals: true })
+            assert.lengthOf(yield* states, 2)
+          }).pipe(actingAs(actor))
+        })
+      )
+    })
   })
