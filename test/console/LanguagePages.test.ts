@@ -20,7 +20,8 @@ const expected = {
     frame: ['<html lang="de" dir="ltr"', "Produkte suchen", "Einstellungen", "Abmelden"],
     home: ["<h1>Start</h1>", "Zu erledigen", "<strong>1 fehlgeschlagen</strong> beim Veröffentlichen in", "1-mal: "],
     products: ["<h1>Produkte</h1>", "Weitere Filter", "2 Zeilen auf dieser Seite", "Feld setzen", ">Fehlgeschlagen<"],
-    product: ["Verlauf", "Revision ", "Aus dem Katalog", "Nichts zu veröffentlichen", "EUR"],
+    imported: ["Neu <", ">Neu<"],
+    product: ["Verlauf", "Revision ", "Aus dem Katalog", "Nichts zu veröffentlichen", "EUR", ">Angelegt<"],
     drops: ["<h1>Drops</h1>", "Geplant und laufend"],
     newDrop: ["<h1>Drop planen</h1>"],
     health: ["<h1>Datenqualität</h1>", "Vollständigkeit", "Noch nicht geprüft."],
@@ -32,7 +33,8 @@ const expected = {
     frame: ['<html lang="zh" dir="ltr"', "搜索商品", "设置", "退出登录"],
     home: ["<h1>首页</h1>", "待您处理", "<strong>1 项失败</strong>：发布到"],
     products: ["<h1>商品</h1>", "更多筛选条件", "本页 2 行", "设置字段", ">失败<"],
-    product: ["历史记录", "修订版 ", "没有需要发布的内容"],
+    imported: ["新增 <", ">新增<"],
+    product: ["历史记录", "修订版 ", "没有需要发布的内容", ">已创建<"],
     drops: ["<h1>定时活动</h1>", "已安排和进行中"],
     newDrop: ["<h1>安排定时活动</h1>"],
     health: ["<h1>数据质量</h1>", "完整性", "尚未扫描。"],
@@ -44,7 +46,8 @@ const expected = {
     frame: ['<html lang="ar" dir="rtl"', "ابحث في المنتجات", "الإعدادات", "تسجيل الخروج"],
     home: ["<h1>الرئيسية</h1>", "بحاجة إليك", "مرة واحدة: "],
     products: ["<h1>المنتجات</h1>", "المزيد من عوامل التصفية", "صفان في هذه الصفحة", "ضبط حقل", ">فشل<"],
-    product: ["السجل", "المراجعة ", "لا شيء للنشر"],
+    imported: ["جديد <", ">جديد<"],
+    product: ["السجل", "المراجعة ", "لا شيء للنشر", ">أُنشئ<"],
     drops: ["<h1>الحملات</h1>", "المجدولة والجارية"],
     newDrop: ["<h1>جدولة حملة</h1>"],
     health: ["<h1>جودة البيانات</h1>", "الاكتمال", "لم يُفحص بعد."],
@@ -80,6 +83,7 @@ layer(PagesServer, { excludeTestServices: true })((it) => {
           assertIncludes(page.text, [...words.frame, ...own])
         }
         for (const [path, own] of [
+          [`/import?id=${merchant.firstImport}&list=new`, words.imported],
           ["/drops", words.drops],
           ["/drops/new", words.newDrop],
           ["/data-health", words.health],

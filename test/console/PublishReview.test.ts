@@ -51,11 +51,11 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
       const text = textOf(page)
       assert.match(
         text,
-        /^Publish The stove The stove Publish to Second &lt;b> It was never published to this store\. Field Live New Title empty The stove /
+        /^Publish The stove The stove Publish to Second &lt;b> It was never published to this store\. Field Live New value Title empty The stove /
       )
       assert.include(
         text,
-        "Publish to Tarn &amp; Tern Field Live New Title The stove The &lt;i>stove Publish to the chosen stores Cancel"
+        "Publish to Tarn &amp; Tern Field Live New value Title The stove The &lt;i>stove Publish to the chosen stores Cancel"
       )
       assert.notInclude(text, "files.example")
       const { hidden } = sectionsOf(page.text, "/entity/review")

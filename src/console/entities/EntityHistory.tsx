@@ -11,7 +11,7 @@ import { FieldName, shorten } from "../Wording.tsx"
 /** Words for actions that have no values. */
 export const actionWords: Readonly<Record<Exclude<HistoryEntry["action"], "attributes" | "publish_failed">, Sentence>> =
   {
-    created: "Created",
+    created: "Item created",
     added_to_store: "Added to the store",
     removed_from_store: "Removed from the store",
     gallery: "Gallery changed",

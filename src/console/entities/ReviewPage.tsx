@@ -52,7 +52,7 @@ const Changes = ({ id, preview }: { readonly id: string; readonly preview: Publi
       {preview.differences.length > 0 && (
         <Table
           labelledBy={id}
-          columns={[t("Field"), t("Live"), t("New")]}
+          columns={[t("Field"), t("Live"), t("New value")]}
           rows={preview.differences.map(({ draft, key, live }) => ({
             key,
             cells: [
