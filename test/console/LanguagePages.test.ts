@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { ask, PagesServer } from "../oauth/PagesServer.ts"
+import { ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { aFailure, aMerchant, csrfOf } from "./Merchant.ts"
 import { assertPage } from "./WholePage.ts"
 
@@ -20,6 +20,7 @@ const expected = {
     frame: ['<html lang="de" dir="ltr"', "Produkte suchen", "Einstellungen", "Abmelden"],
     home: ["<h1>Start</h1>", "Zu erledigen", "<strong>1 fehlgeschlagen</strong> beim Veröffentlichen in", "1-mal: "],
     products: ["<h1>Produkte</h1>", "Weitere Filter", "2 Zeilen auf dieser Seite", "Feld setzen", ">Fehlgeschlagen<"],
+    savedView: ["Die Ansicht ist gespeichert."],
     imported: ["Neu <", ">Neu<"],
     product: ["Verlauf", "Revision ", "Aus dem Katalog", "Nichts zu veröffentlichen", "EUR", ">Angelegt<"],
     drops: ["<h1>Drops</h1>", "Geplant und laufend"],
@@ -33,6 +34,7 @@ const expected = {
     frame: ['<html lang="zh" dir="ltr"', "搜索商品", "设置", "退出登录"],
     home: ["<h1>首页</h1>", "待您处理", "<strong>1 项失败</strong>：发布到"],
     products: ["<h1>商品</h1>", "更多筛选条件", "本页 2 行", "设置字段", ">失败<"],
+    savedView: ["视图已保存。"],
     imported: ["新增 <", ">新增<"],
     product: ["历史记录", "修订版 ", "没有需要发布的内容", ">已创建<"],
     drops: ["<h1>定时活动</h1>", "已安排和进行中"],
@@ -46,6 +48,7 @@ const expected = {
     frame: ['<html lang="ar" dir="rtl"', "ابحث في المنتجات", "الإعدادات", "تسجيل الخروج"],
     home: ["<h1>الرئيسية</h1>", "بحاجة إليك", "مرة واحدة: "],
     products: ["<h1>المنتجات</h1>", "المزيد من عوامل التصفية", "صفان في هذه الصفحة", "ضبط حقل", ">فشل<"],
+    savedView: ["حُفظ العرض."],
     imported: ["جديد <", ">جديد<"],
     product: ["السجل", "المراجعة ", "لا شيء للنشر", ">أُنشئ<"],
     drops: ["<h1>الحملات</h1>", "المجدولة والجارية"],
@@ -71,7 +74,8 @@ layer(PagesServer, { excludeTestServices: true })((it) => {
         yield* choose(cookie, language, "Asia/Dubai")
         const words = expected[language]
         // The profile wins over the browser's language.
-        const read = (path: string) => ask(path, { cookie, headers: { "accept-language": "en" } })
+        const read = (path: string) =>
+          ask(path, { cookie: withNote(cookie, path), headers: { "accept-language": "en" } })
         for (const [path, own] of [
           ["/", words.home],
           ["/products", words.products],
@@ -83,6 +87,7 @@ layer(PagesServer, { excludeTestServices: true })((it) => {
           assertIncludes(page.text, [...words.frame, ...own])
         }
         for (const [path, own] of [
+          ["/products?note=view-saved", words.savedView],
           [`/import?id=${merchant.firstImport}&list=new`, words.imported],
           ["/drops", words.drops],
           ["/drops/new", words.newDrop],

@@ -308,7 +308,7 @@ export const ProductsPage = (content: Content) => {
           ))}
         </nav>
       )}
-      {content.note !== undefined && <Note>{content.note}</Note>}
+      {content.note !== undefined && <Note>{t.say(content.note)}</Note>}
       <ViewBar visitor={visitor} kind={kind} query={query} views={content.views} refused={content.refused} />
       <ProductFilters kind={kind} query={query} rows={page.rows} stores={stores} />
       {page.rows.length === 0 ? <Empty {...content} /> : <Rows {...content} />}
