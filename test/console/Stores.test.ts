@@ -39,7 +39,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const text = textOf(page)
       assert.match(
         text,
-        /files\.example Domain files\.example Platform None: imported from files Languages English Currency US Dollar Last import never 1 items Download products \(CSV\) Download and count as published Unlink Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages English Currency Euro Last import \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC 7 live 0 publishing 2 changed 1 failed 1 not published Publish all changes Download products \(CSV\) Unlink Refresh Take the catalog out .* Failed to publish/
+        /files\.example Domain files\.example Platform None: imported from files Languages English Currency US Dollar Last import never 1 items Download products \(CSV\) Download and count as published Unlink Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages English Currency Euro Last import \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC 7 live 0 publishing 1 failed 1 not published 2 to publish Publish all changes Download products \(CSV\) Unlink Refresh Take the catalog out .* Failed to publish/
       )
       assert.match(
         text,
@@ -48,7 +48,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       assert.include(page.text, `<a href="/entity?id=${merchant.stove}"><bdi>The stove</bdi></a>`)
       // Counts of unpublished entities link to their lists; a count of zero has no link.
       for (const [path, count, name] of [
-        [`/stores/publish?id=${merchant.shop.id}`, 2, "changed"],
+        [`/stores/publish?id=${merchant.shop.id}`, 2, "to publish"],
         [`/data-health/issues?section=sync-never-published&amp;store_id=${merchant.shop.id}`, 1, "not published"],
         ["#failures", 1, "failed"]
       ] as const)

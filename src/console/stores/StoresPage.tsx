@@ -34,6 +34,8 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
     readonly name: Sentence
     readonly count: number
     readonly isBad?: boolean
+    /** Counts items that other figures count too. */
+    readonly isApart?: boolean
     readonly path?: string
   }> = isFilesOnly
     ? // Nothing can be published to a store without a platform.
@@ -41,18 +43,23 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
     : [
         { name: "live", count: counts.published },
         { name: "publishing", count: counts.pending },
-        { name: "changed", count: counts.pendingPublish, ...(mayPublish && { path: publishStoreOf(store.id) }) },
         { name: "failed", count: counts.failed, isBad: counts.failed > 0, path: "#failures" },
         {
           name: "not published",
           count: counts.neverPublished,
           path: issuesPath("sync-never-published", { storeId: store.id })
+        },
+        {
+          name: "to publish",
+          count: counts.pendingPublish,
+          isApart: true,
+          ...(mayPublish && { path: publishStoreOf(store.id) })
         }
       ]
   return (
     <ul class="tally" aria-label={t("Items by publish state")}>
-      {figures.map(({ count, isBad = false, name, path }) => (
-        <li key={name} class={isBad ? "bad" : undefined}>
+      {figures.map(({ count, isApart = false, isBad = false, name, path }) => (
+        <li key={name} class={isBad ? "bad" : isApart ? "apart" : undefined}>
           <strong>{t.number(count)}</strong>{" "}
           {path === undefined || count === 0 ? (
             t(name)
