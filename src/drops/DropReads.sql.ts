@@ -13,7 +13,10 @@ const decodeRows = Schema.decodeUnknown(Schema.Array(DropRow))
 
 type Reads = Context.Tag.Service<DropsRepo>
 
-/** Whether a drop `d` starts or ends in a time, or has a step left that was due before it. Not for cancelled and ended drops. */
+/**
+ * Whether a drop `d` starts or ends in a time, or has a step left that was due before it. A failed drop: also whether it has any step left,
+ * or started in the 7 days before. Not for cancelled and ended drops.
+ */
 const isDueBetween = (sql: SqlClient, accountId: AccountId, from: Timestamp, until: Timestamp) => sql`
     d.status NOT IN ('cancelled', 'reverted') AND d.id IN (
       SELECT o.id FROM drop o
@@ -26,6 +29,13 @@ const isDueBetween = (sql: SqlClient, accountId: AccountId, from: Timestamp, unt
       SELECT o.id FROM drop o
       WHERE o.account_id = ${accountId} AND o.next_step IS NOT NULL AND o.starts_at < ${from}::timestamptz
         AND (o.next_step <> 'end' OR o.ends_at < ${from}::timestamptz)
+      UNION ALL
+      SELECT o.id FROM drop o
+      WHERE o.account_id = ${accountId} AND o.next_step IS NOT NULL AND o.status = 'failed'
+      UNION ALL
+      SELECT o.id FROM drop o
+      WHERE o.account_id = ${accountId} AND o.starts_at >= ${from}::timestamptz - interval '7 days'
+        AND o.starts_at < ${from}::timestamptz AND o.status = 'failed'
     )`
 
 /** Statements that read drops. */

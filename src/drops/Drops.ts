@@ -89,7 +89,7 @@ const make = Effect.gen(function* () {
     }),
     /**
      * At most `limit` drops, by start, that start or end from `from` until before `until`, or have a step left that was due before
-     * `from`. Without cancelled and ended drops.
+     * `from`. A failed drop also if it has any step left, or started in the 7 days before `from`. Without cancelled and ended drops.
      */
     dueBetween: Effect.fn("Drops.dueBetween")(function* (from: Timestamp, until: Timestamp, limit: number) {
       const { accountId } = yield* CurrentActor

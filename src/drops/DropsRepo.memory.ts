@@ -5,7 +5,7 @@ import { type MemoryAccount, MemoryStore, updateAccount } from "../database/Memo
 import type { Actor } from "../model/Actor.ts"
 import { type Attributes, titleOf } from "../model/Attribute.ts"
 import type { AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
-import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
+import { fromMillis, plusMicros, type Timestamp } from "../model/Timestamp.ts"
 import type { DropThing } from "./Composition.ts"
 import {
   type Drop,
@@ -182,9 +182,11 @@ const makeReads = (store: Store): Pick<Repo, "between" | "dueBetween" | "find" |
   dueBetween: (accountId, from, until, limit) =>
     Effect.map(dropsOf(store, accountId), (all) => {
       const isWithin = (at: string | null) => at !== null && at >= from && at < until
+      const weekBefore = plusMicros(from, -7 * 86_400_000_000)
       return all
         .filter(({ drop: { nextStep, planned, status } }) => {
           const { ends_at, starts_at } = planned
+          if (status === "failed" && (nextStep !== null || (starts_at >= weekBefore && starts_at < from))) return true
           const isOverdue =
             nextStep !== null && starts_at < from && (nextStep !== "end" || (ends_at !== null && ends_at < from))
           return (

@@ -51,7 +51,7 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
     ) => Effect.Effect<ReadonlyArray<DropRow>>
     /**
      * At most `limit` drops, by start, that start or end from `from` until before `until`, or have a step left that was due before
-     * `from`. Without cancelled and ended drops.
+     * `from`. A failed drop also if it has any step left, or started in the 7 days before `from`. Without cancelled and ended drops.
      */
     readonly dueBetween: (
       accountId: AccountId,

@@ -209,7 +209,7 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       yield* sql`UPDATE app_user SET time_zone = ${zone} WHERE id = ${userId}`
       const midnight = Date.parse(`${dayOf(now + 86_400_000, zone)}T00:00:00Z`) - (zone === "UTC" ? 0 : 9 * 3_600_000)
       const at = (millis: number) => new Date(millis).toISOString()
-      const fields = ["title", "vendor", "product_type", "description_html", "handle"]
+      const fields = ["title", "vendor", "product_type", "description_html", "handle", "seo_title"]
       const aDrop = (name: string, status: string, next: string | null, startsAt: number, endsAt: number | null) =>
         Effect.gen(function* () {
           const { id } = yield* (yield* Drops)
@@ -236,6 +236,7 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
         FROM generate_series(1, 250)`
       yield* aDrop("Held", "scheduled", "start", now - minute, null)
       yield* aDrop("Broken", "failed", null, now - minute, null)
+      yield* aDrop("Still broken", "failed", "end", now - 20 * 86_400_000, now + 20 * 86_400_000)
       yield* aDrop("Runs", "applied", "end", now - minute, midnight + 2 * 3_600_000)
       yield* aDrop("Today", "scheduled", "start", midnight - 3_600_000, null)
       yield* aDrop("Tomorrow", "scheduled", "start", midnight + 3_600_000, null)
@@ -244,6 +245,7 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       const [needs = "", ofDay = ""] = text.split("Drops today")
       assert.include(needs, "Held waits for the end of the import 1 change Open")
       assert.include(needs, "Not all changes of Broken were published 1 change Open")
+      assert.include(needs, "Not all changes of Still broken were published 1 change Open")
       assert.match(ofDay, /^ Runs ends .* 1 change Open Today starts in .* 1 change Open Stores/)
       assert.notMatch(text, /Long|Tomorrow/)
       assert.match(page.text, /<span class="dot bad"><\/span><div><p>Not all changes/)

@@ -305,6 +305,14 @@ for (const engine of all) {
               message: "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
             })
             assert.deepInclude(yield* draft(variant, two.id, "price"), { value: "10.00", own: false })
+            // A failed drop is listed as long as it runs, and a week after its start.
+            const isListed = (from: number) =>
+              Effect.gen(function* () {
+                const { dueBetween } = yield* Drops
+                const rows = yield* dueBetween(yield* inMillis(from * hour), yield* inMillis((from + 1) * hour), 10)
+                return rows.some(({ id }) => id === drop.id)
+              })
+            assert.isTrue(yield* isListed(-48))
             yield* shops.repair({ accountId, storeId: two.id })
             // The changes that were published are reverted at the end.
             yield* advance(hour)
@@ -314,6 +322,7 @@ for (const engine of all) {
             })
             assert.deepStrictEqual(outcomes(yield* get(drop.id)), ["reverted", "failed"])
             assert.strictEqual((yield* get(drop.id)).status, "failed")
+            assert.deepStrictEqual(yield* Effect.forEach([-48, 6 * 24, 8 * 24], isListed), [false, true, false])
             assert.strictEqual(yield* live(shop, one.id, variant, "price"), "10.00")
           })
         )
