@@ -15,7 +15,7 @@ export const secretInput = (name: (typeof passwordNames)[number] | `${typeof cre
 
 /** Whether a field may contain a password, a credential or a code. */
 export const isSecretName = (name: string): boolean =>
-  passwordNames.some((each) => each === name) || name.startsWith(credentialPrefix) || /password|code/.test(name)
+  passwordNames.some((each) => each === name) || name.startsWith(credentialPrefix) || /password|(?<!bar)code/.test(name)
 
 /** Query parameters that show the result of a form as a flash message. Each result is shown once. */
 export const noteNames: ReadonlyArray<string> = ["note", "ended", "scanned", "repaired"]
