@@ -3,13 +3,20 @@ import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { type EntityKind, effective, toTriples } from "../model/Attribute.ts"
 import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
-import type { EntityId, StoreId } from "../model/Ids.ts"
+import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
 import { JsonText } from "../model/JsonText.ts"
 import type { PublishStatus } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"
-import { type RelatedList, type RowPage, relatedLists, type VersionsRecord } from "./CatalogRows.ts"
-import { type CursorBinding, makeCursorCodec } from "./CursorCodec.ts"
+import {
+  firstRelated,
+  type RelatedList,
+  type RelatedPlace,
+  type RowPage,
+  relatedLists,
+  type VersionsRecord
+} from "./CatalogRows.ts"
+import { type CursorBinding, type CursorCodec, cursorLength, makeCursorCodec } from "./CursorCodec.ts"
 import type { Include, StoreVersion } from "./Entity.ts"
 import { idsIn, makeLimitRows } from "./LimitedRows.ts"
 import { terms } from "./SearchText.ts"
@@ -54,9 +61,34 @@ const orNotFound = <A>(found: Effect.Effect<Option.Option<A>>): Effect.Effect<A,
     Effect.mapError(() => new NotFound())
   )
 
+/** More than any position of an integer column. */
+const maxPositions = 2 ** 32
+
+/** Cursors of related entities: the cursor of the list and position, then the id of the entity, which is signed with them as a filter. */
+const makePlaceCursors = ({ decode, encode }: CursorCodec) => {
+  const bindingOf = (accountId: AccountId, id: EntityId, after: string): CursorBinding => ({
+    list: "related",
+    accountId,
+    filters: { id, after }
+  })
+  return {
+    encode: (accountId: AccountId, id: EntityId, { id: after, list, position }: RelatedPlace) =>
+      encode(bindingOf(accountId, id, after), list * maxPositions + position) + after,
+    decode: (accountId: AccountId, id: EntityId, text: string): Option.Option<RelatedPlace> => {
+      const after = text.slice(cursorLength)
+      return Option.map(decode(bindingOf(accountId, id, after), text.slice(0, cursorLength)), (place) => ({
+        list: Math.floor(place / maxPositions),
+        position: place % maxPositions,
+        id: EntityId.make(after)
+      }))
+    }
+  }
+}
+
 const make = Effect.gen(function* () {
   const repo = yield* CatalogRepo
   const cursors = makeCursorCodec(yield* repo.cursorKey)
+  const places = makePlaceCursors(cursors)
 
   const limitRows = makeLimitRows(repo)
 
@@ -144,13 +176,12 @@ const make = Effect.gen(function* () {
     related: Effect.fnUntraced(function* (id: EntityId, { cursor, limit }: Pick<ListQuery, "limit" | "cursor">) {
       const { accountId } = yield* CurrentActor
       yield* orNotFound(repo.kindOf(accountId, id))
-      const binding = { list: "related", accountId, filters: { id } }
-      const from = cursor === undefined ? Option.some(0) : cursors.decode(binding, cursor)
-      if (Option.isNone(from)) return yield* foreignCursor
-      const { more, rows } = yield* repo.related(accountId, id, from.value, limit)
+      const after = cursor === undefined ? Option.some(firstRelated) : places.decode(accountId, id, cursor)
+      if (Option.isNone(after)) return yield* foreignCursor
+      const { last, rows } = yield* repo.related(accountId, id, after.value, limit)
       const limited = yield* limitRows(accountId, Object.values(rows))
       const lists = relatedLists.map((list) => `"${list}":[${limited(rows[list])}]`)
-      const next = more ? `"${cursors.encode(binding, from.value + limit)}"` : "null"
+      const next = last === null ? "null" : `"${places.encode(accountId, id, last)}"`
       return new JsonText<Related>(`{${lists.join(",")},"next_cursor":${next}}`)
     }),
     /** NotFound: no such entity, or it belongs to another account or kind. */

@@ -5,7 +5,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { EntityId } from "../model/Ids.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
-import { joinLists, relatedLists } from "./CatalogRows.ts"
+import { type RelatedPlace, relatedPageOf } from "./CatalogRows.ts"
 
 /** Finds entities by id, SKU or handle, and the entities that are related to an entity. */
 export const makeCatalogLookUps = (
@@ -32,33 +32,49 @@ export const makeCatalogLookUps = (
       ORDER BY e.id`
   )
 
-  const findRelated = findAll(Schema.Struct({ list: Schema.Literal(...relatedLists), row: Schema.String }))(
-    (accountId: string, id: EntityId, from: number, limit: number) => sql`
-      SELECT CASE r.kind WHEN 'variant' THEN 'variants' WHEN 'media' THEN 'media'
-                         WHEN 'collection' THEN 'collections' ELSE 'products' END AS list,
-             r.list_row AS row
+  const findRelated = findAll(
+    Schema.Struct({ list: Schema.Number, position: Schema.Number, id: EntityId, row: Schema.String })
+  )(
+    // Galleries and members are numbered again at each write, so the position of the entity at `after` is looked up.
+    (accountId: string, id: EntityId, after: RelatedPlace, limit: number) => sql`
+      SELECT related.list, related.position, related.id, r.list_row AS row
       FROM (
-        SELECT 1 AS list, v.position, v.id FROM entity v
-        WHERE v.account_id = ${accountId} AND v.parent_id = ${id}
-        UNION ALL
-        SELECT 2, g.position, g.media_id FROM entity_media g
-        WHERE g.account_id = ${accountId} AND g.entity_id = ${id}
-        UNION ALL
-        SELECT 3, 0, m.collection_id FROM collection_member m
-        WHERE m.account_id = ${accountId} AND m.product_id = ${id}
-        UNION ALL
-        SELECT 4, 0, e.parent_id FROM entity e
-        WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.parent_id IS NOT NULL
-        UNION ALL
-        SELECT 4, m.position, m.product_id FROM collection_member m
-        WHERE m.account_id = ${accountId} AND m.collection_id = ${id}
-        UNION ALL
-        SELECT CASE u.kind WHEN 'variant' THEN 1 WHEN 'collection' THEN 3 ELSE 4 END, 0, u.id
-        FROM entity_media g
-        JOIN entity u ON u.account_id = ${accountId} AND u.id = g.entity_id
-        WHERE g.account_id = ${accountId} AND g.media_id = ${id}
-        ORDER BY 1, 2, 3
-        LIMIT ${limit} OFFSET ${from}
+        SELECT a.* FROM (
+          SELECT 1 AS list, v.position, v.id FROM entity v
+          WHERE v.account_id = ${accountId} AND v.parent_id = ${id}
+          UNION ALL
+          SELECT 2, g.position, g.media_id FROM entity_media g
+          WHERE g.account_id = ${accountId} AND g.entity_id = ${id}
+          UNION ALL
+          SELECT 3, 0, m.collection_id FROM collection_member m
+          WHERE m.account_id = ${accountId} AND m.product_id = ${id}
+          UNION ALL
+          SELECT 4, 0, e.parent_id FROM entity e
+          WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.parent_id IS NOT NULL
+          UNION ALL
+          SELECT 4, m.position, m.product_id FROM collection_member m
+          WHERE m.account_id = ${accountId} AND m.collection_id = ${id}
+          UNION ALL
+          SELECT CASE u.kind WHEN 'variant' THEN 1 WHEN 'collection' THEN 3 ELSE 4 END, 0, u.id
+          FROM entity_media g
+          JOIN entity u ON u.account_id = ${accountId} AND u.id = g.entity_id
+          WHERE g.account_id = ${accountId} AND g.media_id = ${id}
+        ) a
+        WHERE (a.list, a.position, a.id) > (
+          ${after.list}::integer,
+          coalesce(
+            (SELECT v.position FROM entity v
+             WHERE v.account_id = ${accountId} AND v.id = ${after.id} AND v.parent_id = ${id}),
+            (SELECT g.position FROM entity_media g
+             WHERE g.account_id = ${accountId} AND g.entity_id = ${id} AND g.media_id = ${after.id}),
+            (SELECT m.position FROM collection_member m
+             WHERE m.account_id = ${accountId} AND m.collection_id = ${id} AND m.product_id = ${after.id}),
+            ${after.position}::integer
+          ),
+          ${after.id}::uuid
+        )
+        ORDER BY a.list, a.position, a.id
+        LIMIT ${limit}
       ) related
       JOIN entity r ON r.account_id = ${accountId} AND r.id = related.id
       ORDER BY related.list, related.position, related.id`
@@ -74,12 +90,7 @@ export const makeCatalogLookUps = (
       ),
     withHandle: findWithHandle,
     withSku: (accountId, sku) => Effect.map(findWithSku(accountId, sku), (rows) => rows.map(({ id }) => id)),
-    related: (accountId, id, from, limit) =>
-      orDie(
-        Effect.map(findRelated(accountId, id, from, limit + 1), (rows) => ({
-          rows: joinLists(rows.slice(0, limit)),
-          more: rows.length > limit
-        }))
-      )
+    related: (accountId, id, after, limit) =>
+      orDie(Effect.map(findRelated(accountId, id, after, limit + 1), (rows) => relatedPageOf(rows, limit)))
   }
 }

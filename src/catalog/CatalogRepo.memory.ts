@@ -7,13 +7,15 @@ import { byPosition } from "./Aggregate.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"
 import {
   type IdentifiedProjections,
-  joinLists,
   type ListFilters,
   limitedRowOf,
   maxPageBytes,
   type ProjectionsRecord,
   type RelatedList,
-  type RowPage
+  type RelatedPlace,
+  type RowPage,
+  relatedLists,
+  relatedPageOf
 } from "./CatalogRows.ts"
 import type { MemoryEntity } from "./CatalogState.memory.ts"
 import { type EntityRecord, type EntityRow, type Include, includedOf, mediaTypeOf } from "./Entity.ts"
@@ -84,18 +86,20 @@ export const layerCatalogRepoMemory = Layer.effect(
             .map(({ id, kind }) => ({ id, kind }))
             .sort((left, right) => (`${left.kind} ${left.id}` < `${right.kind} ${right.id}` ? -1 : 1))
         ),
-      related: (accountId, id, from, limit) =>
+      related: (accountId, id, after, limit) =>
         Effect.map(Ref.get(store), (state) => {
           const account = state.get(accountId)
           const found = account?.entities.get(id)
-          const ids = account === undefined || found === undefined ? [] : relatedTo(account, found.aggregate)
-          const rows = ids.flatMap((other) => {
-            const entity = account?.entities.get(other)
-            return entity === undefined
-              ? []
-              : [{ list: listOfKind[entity.aggregate.kind], row: JSON.stringify(rowOf(entity)) }]
-          })
-          return { rows: joinLists(rows.slice(from, from + limit)), more: rows.length > from + limit }
+          const places = account === undefined || found === undefined ? [] : relatedTo(account, found.aggregate)
+          const now = places.find((place) => place.list === after.list && place.id === after.id)
+          const rows = places
+            .filter((place) => byPlace(place, now ?? after) > 0)
+            .sort(byPlace)
+            .flatMap((place) => {
+              const entity = account?.entities.get(place.id)
+              return entity === undefined ? [] : [{ ...place, row: JSON.stringify(rowOf(entity)) }]
+            })
+          return relatedPageOf(rows, limit)
         }),
       find: (accountId, kind, id) =>
         Effect.map(
@@ -285,28 +289,27 @@ const listOfKind: Readonly<Record<EntityKind, RelatedList>> = {
   product: "products"
 }
 
-/** The ids of the entities that an entity is related to. */
-const relatedTo = (account: MemoryAccount, aggregate: MemoryEntity["aggregate"]): ReadonlyArray<EntityId> => {
+const byPlace = (left: RelatedPlace, right: RelatedPlace): number =>
+  left.list - right.list || left.position - right.position || left.id.localeCompare(right.id)
+
+/** The places of the entities that an entity is related to. */
+const relatedTo = (account: MemoryAccount, aggregate: MemoryEntity["aggregate"]): ReadonlyArray<RelatedPlace> => {
   const others = [...account.entities.values()].map((other) => other.aggregate)
-  const ids = (kind: EntityKind, is: (other: MemoryEntity["aggregate"]) => boolean) =>
-    others
-      .filter((other) => other.kind === kind && is(other))
-      .map(({ id }) => id)
-      .sort()
-  const users = (kind: EntityKind) =>
-    ids(kind, ({ gallery }) => gallery.some(({ mediaId }) => mediaId === aggregate.id))
+  const place = (kind: EntityKind, id: EntityId, position = 0) => ({
+    list: relatedLists.indexOf(listOfKind[kind]) + 1,
+    position,
+    id
+  })
   return [
-    ...others
-      .filter(({ parentId }) => parentId === aggregate.id)
-      .sort(byPosition)
-      .map(({ id }) => id),
-    ...users("variant"),
-    ...aggregate.gallery.map(({ mediaId }) => mediaId),
-    ...ids("collection", ({ members }) => members.includes(aggregate.id)),
-    ...users("collection"),
-    ...(aggregate.parentId === null ? [] : [aggregate.parentId]),
-    ...aggregate.members,
-    ...users("product")
+    ...others.flatMap(({ gallery, id, kind, members, parentId, position }) => [
+      ...(parentId === aggregate.id ? [place(kind, id, position ?? 0)] : []),
+      ...(members.includes(aggregate.id) || gallery.some(({ mediaId }) => mediaId === aggregate.id)
+        ? [place(kind, id)]
+        : [])
+    ]),
+    ...aggregate.gallery.map(({ mediaId }, position) => place("media", mediaId, position)),
+    ...(aggregate.parentId === null ? [] : [place("product", aggregate.parentId)]),
+    ...aggregate.members.map((id, position) => place("product", id, position))
   ]
 }
 

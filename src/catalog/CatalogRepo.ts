@@ -15,6 +15,7 @@ import type {
   ListFilters,
   ProjectionsRecord,
   RelatedPage,
+  RelatedPlace,
   RowPage,
   VersionsRecord
 } from "./CatalogRows.ts"
@@ -69,11 +70,17 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       handle: string
     ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>>
     /**
-     * List rows of related entities, without the first `from` rows: variants of a product by position; media in gallery order;
+     * List rows of related entities, after a place: variants of a product by position; media in gallery order;
      * collections by id; products (the product of a variant, the members of a collection by position). For a media file, each list
-     * has the entities that use the file, by id. Empty if the entity does not exist.
+     * has the entities that use the file, by id. Empty if the entity does not exist. If the entity at `after` has another position now,
+     * the rows after that position.
      */
-    readonly related: (accountId: AccountId, id: EntityId, from: number, limit: number) => Effect.Effect<RelatedPage>
+    readonly related: (
+      accountId: AccountId,
+      id: EntityId,
+      after: RelatedPlace,
+      limit: number
+    ) => Effect.Effect<RelatedPage>
     /** The store versions of an entity, ordered by domain. `storeId`: only the version on this store. */
     readonly versions: (
       accountId: AccountId,

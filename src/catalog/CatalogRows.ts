@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
-import { EntityId, StoreId } from "../model/Ids.ts"
+import { EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { PublishError, type PublishState, PublishStatus, rollUp } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { AcceptedValues } from "./Aggregate.ts"
@@ -63,19 +63,37 @@ export const limitedRowOf = (
 export const relatedLists = ["variants", "media", "collections", "products"] as const
 export type RelatedList = (typeof relatedLists)[number]
 
+/** The place of a related entity: the number of its list from 1, its position there, and its id. Rows are read in this order. */
+export interface RelatedPlace {
+  readonly list: number
+  readonly position: number
+  readonly id: EntityId
+}
+
+/** Before the first row. */
+export const firstRelated: RelatedPlace = { list: 0, position: 0, id: EntityId.make(nilUuid) }
+
 /** Rows of related entities as JSON text. The rows of a list are comma-separated, without brackets. */
 export interface RelatedPage {
   readonly rows: Readonly<Record<RelatedList, string>>
-  readonly more: boolean
+  /** The place of the last row. Null: no more rows follow. */
+  readonly last: RelatedPlace | null
+}
+
+/** The page of the first `limit` rows. */
+export const relatedPageOf = (
+  found: ReadonlyArray<RelatedPlace & { readonly row: string }>,
+  limit: number
+): RelatedPage => {
+  const rows = found.slice(0, limit)
+  return { rows: joinLists(rows), last: found.length > limit ? (rows.at(-1) ?? null) : null }
 }
 
 /** Joins the rows of each list with commas. */
-export const joinLists = (
-  rows: ReadonlyArray<{ readonly list: RelatedList; readonly row: string }>
-): RelatedPage["rows"] => {
+const joinLists = (rows: ReadonlyArray<{ readonly list: number; readonly row: string }>): RelatedPage["rows"] => {
   const of = (list: RelatedList) =>
     rows
-      .filter((each) => each.list === list)
+      .filter((each) => relatedLists[each.list - 1] === list)
       .map(({ row }) => row)
       .join(",")
   return { variants: of("variants"), media: of("media"), collections: of("collections"), products: of("products") }

@@ -25,7 +25,7 @@ const version = 1
 const headBytes = 8
 const tagBytes = 16
 /** 24 bytes are exactly 32 characters of base64url: no padding and no unused bits. */
-const textLength = 32
+export const cursorLength = 32
 const positionMask = (1n << 56n) - 1n
 
 /** The text of a binding that is signed. JSON quotes names and values, so different bindings have different texts. */
@@ -66,7 +66,7 @@ export const makeCursorCodec = (key: Uint8Array): CursorCodec => {
   }
 
   const decode = (binding: CursorBinding, text: string): Option.Option<number> => {
-    if (text.length !== textLength) return Option.none()
+    if (text.length !== cursorLength) return Option.none()
     const bytes = Buffer.from(text, "base64url")
     if (bytes.length !== headBytes + tagBytes) return Option.none()
     const position = Number(bytes.readBigUInt64BE() & positionMask)

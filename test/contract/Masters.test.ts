@@ -160,6 +160,40 @@ for (const engine of serviceEngines) {
         })
       )
 
+      it.effect("related masters are read once each if their relations change between two pages", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          yield* Effect.gen(function* () {
+            const { apply } = yield* CatalogChanges
+            const media = yield* Effect.forEach([1, 2, 3, 4, 5, 6], (at) =>
+              anEntity("media", { url: `https://cdn.example/${at}` })
+            )
+            const product = yield* anEntity("product", { title: "Boots" })
+            const [first, second, third, ...rest] = media
+            assert(first !== undefined && second !== undefined && third !== undefined)
+            const show = (mediaIds: ReadonlyArray<EntityId>) =>
+              apply([
+                CatalogChange.SetGallery({
+                  entityId: product,
+                  entries: mediaIds.map((mediaId) => ({ mediaId, storeIds: [] }))
+                })
+              ])
+            for (const later of [
+              [second, third, ...rest],
+              [...rest, first, second, third],
+              [first, ...rest.slice(0, 1), second, third, ...rest.slice(1)]
+            ]) {
+              yield* show([first, second, third, ...rest])
+              const page = yield* relatedTo(product, { limit: 2 })
+              assert.deepStrictEqual(ids(page.media), [first, second])
+              yield* show(later)
+              const next = yield* relatedTo(product, { cursor: page.next_cursor ?? "" })
+              assert.deepStrictEqual(ids(next.media), later.slice(later.indexOf(second) + 1))
+            }
+          }).pipe(actingAs(actor))
+        })
+      )
+
       it.effect("a handle finds all products and collections of the account that have it", () =>
         Effect.gen(function* () {
           const ours = yield* anAccount()

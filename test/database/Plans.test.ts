@@ -12,7 +12,7 @@ import { SecondFactorsRepo } from "../../src/access/SecondFactorsRepo.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
 import { BulkItemsRepo } from "../../src/bulk/BulkItemsRepo.ts"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
-import type { ListFilters } from "../../src/catalog/CatalogRows.ts"
+import { firstRelated, type ListFilters } from "../../src/catalog/CatalogRows.ts"
 import { listOrders, merchantStates, missingFields } from "../../src/catalog/MerchantLists.ts"
 import { MerchantListsRepo } from "../../src/catalog/MerchantListsRepo.ts"
 import { SavedViewsRepo } from "../../src/catalog/SavedViewsRepo.ts"
@@ -258,7 +258,8 @@ const read = (sample: Sample, withSearch: boolean) =>
       yield* catalog.kindOf(accountId, ids[kind])
       yield* catalog.withHandle(accountId, `handle of ${kind}`)
       yield* catalog.withSku(accountId, `sku of ${kind}`)
-      for (const from of [0, 40]) yield* catalog.related(accountId, ids[kind], from, 25)
+      for (const after of [firstRelated, { list: 4, position: 40, id: ids.product }])
+        yield* catalog.related(accountId, ids[kind], after, 25)
       yield* catalog.onStore(accountId, kind, ids[kind], storeId)
     }
     for (const { collectionId: _, ...filters } of filtersOf("variant", sample, withSearch))
