@@ -283,6 +283,21 @@ describe("the order of variants", () => {
   })
 })
 
+describe("a variant without options", () => {
+  const without: Row = { sku: "", size: "" }
+  const defaultTitle: Row = { sku: "", size: "Default Title" }
+  for (const [name, before, after] of [
+    ["is the one of a file that names it Default Title", without, defaultTitle],
+    ["called Default Title is the one of a file without option columns", defaultTitle, without]
+  ] as const)
+    it(name, () => {
+      const catalog = makeCatalog()
+      catalog.bring(us, product([before], []))
+      catalog.bring(us, product([after], []))
+      assert.deepStrictEqual(catalog.sizes(), [after.size])
+    })
+})
+
 describe("the options of a product if the file has only some of its variants", () => {
   it("keep the values of variants that stay on the store", () => {
     const catalog = makeCatalog()

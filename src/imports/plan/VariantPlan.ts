@@ -7,7 +7,11 @@ import { optionKeys } from "./ImportedValues.ts"
 import type { ImportMatch } from "./ImportPlan.ts"
 import { effectiveOn, versionOn } from "./StoreVersion.ts"
 
-const joinOptions = (value: (key: string) => string) => optionKeys.map(value).join("\u0001")
+/** Option values for comparison. Shopify gives a variant without options the only value "Default Title". */
+const joinOptions = (value: (key: string) => string) => {
+  const values = optionKeys.map(value)
+  return (values.join("") === "Default Title" ? values.map(() => "") : values).join("\u0001")
+}
 
 /** Pairs each variant of the store with an existing variant: by entity id if the source has it, else by SKU, else by options. */
 export const matchVariants = (
