@@ -248,9 +248,15 @@ export class ChangePlanner {
         const accepted = importedValues(aggregate, before, version.overrides, change)
         const platformId = change.platformId ?? version.platformId
         // If an import found the same values and only a new platform id, the publish state does not change.
-        return version.accepted !== null && samePublishable(version.accepted, accepted)
-          ? { ...version, platformId }
-          : { ...version, ...published, accepted, platformId }
+        if (version.accepted !== null && samePublishable(version.accepted, accepted)) return { ...version, platformId }
+        const { lastPublishError, lastPublishStatus } = version
+        const isOpen =
+          lastPublishStatus === "pending" ||
+          (lastPublishStatus === "failed" &&
+            !samePublishable(accepted, publishable(aggregate, version, this.variantsOf(aggregate.id))))
+        // A publish that waits, or that failed and is still needed, stays visible.
+        const status = isOpen ? { lastPublishStatus, lastPublishError } : {}
+        return { ...version, ...published, ...status, accepted, platformId }
       }
       case "RefusePublish":
         return { ...version, lastPublishStatus: "failed", lastPublishError: change.error }

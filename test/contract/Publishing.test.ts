@@ -24,6 +24,7 @@ import {
   CatalogChange,
   CatalogChanges,
   Drafts,
+  Programs,
   Stores
 } from "../../src/testing/index.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
@@ -428,6 +429,35 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual(yield* stateOf(product, store), [true, "published"])
           })
         )
+      )
+
+      it.effect(
+        "an import keeps the state of a publish that waits, and of one that failed while the draft still differs",
+        () =>
+          inShop(({ product, store }) =>
+            Effect.gen(function* () {
+              const { apply } = yield* CatalogChanges
+              const onStore = { entityId: product, storeId: store.id }
+              const imported = (title: string) =>
+                CatalogChange.AcceptImported({ ...onStore, values: { title }, media: [], variants: [] })
+              const stateAfterImport = (title: string) =>
+                Effect.gen(function* () {
+                  yield* apply([imported(title)])
+                  const detail = yield* (yield* Programs).getProduct({ path: { id: product } })
+                  const version = detail.stores.find(({ store_id }) => store_id === store.id)
+                  return [version?.pending_publish, version?.last_publish_status, version?.last_publish_error?.code]
+                })
+              yield* publish(product, store)
+              yield* set(product, { title: "Draft" })
+              yield* ask(product, store)
+              assert.deepStrictEqual(yield* stateAfterImport("Of the store"), [true, "pending", undefined])
+              yield* apply([
+                CatalogChange.RefusePublish({ ...onStore, error: { code: "SERVER", message: "It failed." } })
+              ])
+              assert.deepStrictEqual(yield* stateAfterImport("Changed again"), [true, "failed", "SERVER"])
+              assert.deepStrictEqual(yield* stateAfterImport("Draft"), [false, "published", undefined])
+            })
+          )
       )
 
       it.effect("a deleted metafield is deleted on the store", () =>
