@@ -85,7 +85,7 @@ export const layerImportJobOwner = Layer.effect(
     const importLock = yield* ImportLockRepo
     const repo = yield* ImportsRepo
 
-    /** Ends the import and unlocks the account. Applied batches stay. The hourly sweep deletes the staged data that is not applied. */
+    /** Ends the import and unlocks the account. Applied batches stay. The process that works on it, or the hourly sweep, deletes the rest. */
     const cancel = (accountId: AccountId, run: ImportRun) =>
       Effect.gen(function* () {
         const { id } = run

@@ -43,7 +43,7 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
       storeId: StoreId,
       definitions: ReadonlyArray<{ readonly id: RecordId; readonly definition: PlatformMetafieldDefinition }>
     ) => Effect.Effect<void>
-    /** Deletes the staged records of an import, 10,000 by a statement. Not in a transaction, because it may take minutes. */
+    /** Deletes the staged records of an import, 10,000 a statement. Not in a transaction, because it may take minutes. */
     readonly forget: (accountId: AccountId, importId: ImportId) => Effect.Effect<void>
     /**
      * Deletes records that were staged more than 14 days ago, unless their import is still open: it may be paused for any time.

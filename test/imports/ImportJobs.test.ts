@@ -156,11 +156,6 @@ for (const engine of featureEngines)
                 "The import was cancelled while it was applied; 250 of 260 products were applied. Import the file again to complete it."
               assert.deepInclude(yield* run, { phase: "failed", applied: 250, error })
               assert.isTrue(Exit.isSuccess(yield* write), "the account is unlocked at once")
-              yield* goOn
-              const refused = yield* Effect.flip(Fiber.join(fiber))
-              assert.deepStrictEqual(refused._tag === "ValidationFailed" && refused.issues, [
-                { path: "import", message: error }
-              ])
               const { id } = yield* run
               const listed = yield* Effect.forEach(ReviewList.literals, (list) =>
                 imports.reviewList(id, list, 249, 500)
@@ -169,6 +164,11 @@ for (const engine of featureEngines)
               assert.strictEqual(yield* imports.forgetStaged, 10)
               const left = sql`SELECT ordinal FROM import_item WHERE run_id = ${id} AND ordinal >= 250`
               assert.deepStrictEqual(yield* left, [])
+              yield* goOn
+              const refused = yield* Effect.flip(Fiber.join(fiber))
+              assert.deepStrictEqual(refused._tag === "ValidationFailed" && refused.issues, [
+                { path: "import", message: error }
+              ])
               assert.deepInclude(yield* job, { state: "cancelled", done: 250, total: products })
               const late = yield* Effect.flip(command("resume"))
               assert.deepStrictEqual(late._tag === "ValidationFailed" && late.issues, [
