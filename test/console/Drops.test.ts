@@ -448,7 +448,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
 
   it.effect("the store is chosen first, with its zone: the one that was chosen last", () =>
     Effect.gen(function* () {
-      const { actor, boots, create, files, fitting, open, store } = yield* aShop
+      const { actor, boots, compose, create, files, fitting, open, store } = yield* aShop
       const zoneIn = (text: string) => /<select id="zone".*?<option value="([^"]+)" selected>/.exec(text)?.[1]
       assert.strictEqual(zoneIn((yield* open("/drops/new")).text), "UTC")
       idOf(yield* create({ ...fitting, zone: "Europe/Berlin" }))
@@ -477,9 +477,24 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       assertPage(form)
       assert.include(form.text, `<input type="checkbox" name="thing-${boots}" value="yes" checked/>`)
       assert.include(form.text, "This drop is on</span> <bdi>")
-      assert.include(form.text, '</bdi>. <a href="/drops/new">Choose another store</a>')
+      assert.include(form.text, "Choose another store</button>")
       assert.strictEqual(zoneIn(form.text), "Europe/Berlin")
+      // Another store keeps what was typed.
+      const stores = yield* compose("store", { ...fitting, percent: "20", old_price: "yes" })
+      assertPage(stores)
+      assert.include(stores.text, 'name="store_id" value="all"')
+      const elsewhere = yield* compose("update", { ...sectionsOf(stores.text, "/drops/new").hidden, store_id: "all" })
+      assert.include(elsewhere.text, "This drop is on</span> all stores")
+      for (const typed of [
+        'value="Sale"',
+        'value="2999-01-31T09:30"',
+        'value="20"',
+        'value="Sale &lt;Boots>"',
+        `thing-${boots}" value="yes" checked`
+      ])
+        assert.include(elsewhere.text, typed)
       const stranger = yield* aShop
+      assert.notInclude((yield* stranger.open("/drops/new")).text, "Choose another store")
       for (const unknown of [stranger.store.id, files.id, "x"])
         assert.include((yield* open(`/drops/new?store_id=${unknown}`)).text, '<h2 id="store">Choose a store</h2>')
     })
@@ -528,6 +543,19 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         ),
         true
       )
+      assert.include((yield* compose("search", { ...fitting, search: "boots" })).text, "Everything that was found is")
+      const lanterns = yield* Effect.forEach(Array.from({ length: 26 }), (_, n) =>
+        anEntity("product", { title: `Lantern ${n}` }, { on: [store] }).pipe(actingAs(actor))
+      )
+      const words = (text: string) => /id="found">.*?<p class="quiet" role="status">([^<]*)</.exec(text)?.[1]
+      const part = "25 of 26 are shown. Search for more words to find the others."
+      const many = yield* compose("search", { ...form, search: "lantern" })
+      assert.strictEqual(words(many.text), part)
+      // The chosen ones are left out, so the last one is shown.
+      const newest = Object.fromEntries(lanterns.slice(1).map((id) => [`thing-${id}`, "yes"]))
+      const last = yield* compose("search", { ...form, ...newest, search: "lantern" })
+      assert.strictEqual(words(last.text), undefined)
+      assert.include(last.text, `${box(`thing-${lanterns[0]}`)}/>`)
       const collections = yield* compose("search", { ...form, kind: "collection", search: "win" })
       assert.include(collections.text, `${box(`thing-${winter}`)}/>`)
       assert.include(collections.text, `${box(`members-${winter}`)}/><span>Its 2 products`)

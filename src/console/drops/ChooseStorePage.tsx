@@ -1,12 +1,13 @@
+import type { ComponentChildren } from "preact"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
-import { Frame } from "../Frame.tsx"
+import { Frame, Hidden, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
 import { Text } from "../Wording.tsx"
-import { allStores, newDropWith } from "./DropForm.ts"
+import { allStores, type DropForm, hiddenFieldsOf, newDropWith } from "./DropForm.ts"
 
 /** A store to choose, with the time zone of its times if it is known, and the number of chosen things that it has. */
 export interface StoreToChoose {
@@ -15,17 +16,36 @@ export interface StoreToChoose {
   readonly things: number
 }
 
-/** The first step: the store. `things`: they are chosen already. */
+/**
+ * The first step: the store. `things`: they are chosen already. `typed`: the form that was sent to come here. It is sent to the
+ * chosen store, because it may be too long for an address.
+ */
 export const ChooseStorePage = ({
   stores,
   things,
+  typed,
   visitor
 }: {
   readonly visitor: Visitor
   readonly stores: ReadonlyArray<StoreToChoose>
   readonly things: ReadonlyArray<EntityId>
+  readonly typed: DropForm | undefined
 }) => {
   const t = useWords()
+  const choice = (id: string, name: ComponentChildren) =>
+    typed === undefined ? (
+      <p>
+        <a href={newDropWith(things, id)}>{name}</a>
+      </p>
+    ) : (
+      <form method="post" action={paths.newDrop}>
+        <HiddenFields csrf={visitor.csrf} />
+        <Hidden of={hiddenFieldsOf({ ...typed, storeId: id })} />
+        <button type="submit" class="plain" name="do" value="update">
+          {name}
+        </button>
+      </form>
+    )
   return (
     <Frame title={t("Schedule a drop")} visitor={visitor} current={paths.drops}>
       <nav class="trail" aria-label={t("Breadcrumb")}>
@@ -44,7 +64,7 @@ export const ChooseStorePage = ({
                 <li key={store.id}>
                   <Icon name="store" />
                   <div>
-                    <p>{things.length > 0 && here === 0 ? name : <a href={newDropWith(things, store.id)}>{name}</a>}</p>
+                    {things.length > 0 && here === 0 ? <p>{name}</p> : choice(store.id, name)}
                     <p class="quiet">
                       {[store.domain, store.currency, ...(zone === undefined ? [] : [zone])].join(" · ")}
                     </p>
@@ -65,9 +85,7 @@ export const ChooseStorePage = ({
             <li>
               <Icon name="layers" />
               <div>
-                <p>
-                  <a href={newDropWith(things, allStores)}>{t("All stores")}</a>
-                </p>
+                {choice(allStores, t("All stores"))}
                 <p class="quiet">
                   {t("The same values everywhere. A percentage off needs one store, because prices differ.")}
                 </p>

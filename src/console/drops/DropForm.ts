@@ -106,7 +106,7 @@ export const formOf = (given: Parameters): DropForm => {
   }
 }
 
-/** The fields that carry the form through the review. */
+/** The fields that carry the form through the review, or to another store. */
 export const hiddenFieldsOf = (form: DropForm): ReadonlyArray<readonly [name: string, value: string]> => [
   ["name", form.name],
   ["store_id", form.storeId],
@@ -118,5 +118,6 @@ export const hiddenFieldsOf = (form: DropForm): ReadonlyArray<readonly [name: st
   ["percent", form.percent],
   ...(form.keepsOldPrice ? [["old_price", "yes"] as const] : []),
   ...form.things.map((id) => [`${names.thing}${id}`, "yes"] as const),
+  ...form.members.map((id) => [`${names.members}${id}`, "yes"] as const),
   ...form.values.map((value) => [nameOf(value), value.typed] as const)
 ]

@@ -41,7 +41,7 @@ const makeFormPages = Effect.gen(function* () {
 
   const publishable = Effect.map(stores.list, (all) => all.filter(({ platform }) => platform !== "none"))
 
-  const showStores = (visitor: Visitor, things: ReadonlyArray<EntityId>) =>
+  const showStores = (visitor: Visitor, things: ReadonlyArray<EntityId>, typed?: DropForm) =>
     Effect.gen(function* () {
       const zones = yield* stores.timeZones
       const chosen =
@@ -51,7 +51,7 @@ const makeFormPages = Effect.gen(function* () {
         zone: zones.get(store.id),
         things: chosen.filter(({ versions }) => versions.some(({ storeId }) => storeId === store.id)).length
       }))
-      return html(visitor, <ChooseStorePage visitor={visitor} stores={choices} things={things} />)
+      return html(visitor, <ChooseStorePage visitor={visitor} stores={choices} things={things} typed={typed} />)
     })
 
   /** The chosen store; null: all of them. Undefined: the form names none that can be published to. */
@@ -82,8 +82,10 @@ const makeFormPages = Effect.gen(function* () {
               search: form.searched,
               storeId: store?.id,
               order: "newest",
-              limit: maxFound
+              // The chosen ones are left out of the results.
+              limit: maxFound + form.things.length
             })
+      const others = page?.rows.filter(({ id }) => !form.things.includes(id)) ?? []
       return html(
         visitor,
         <NewDropPage
@@ -95,7 +97,14 @@ const makeFormPages = Effect.gen(function* () {
           things={things}
           memberCounts={new Map(collections.map((row) => [row.id, row.kind === "collection" ? row.members : 0]))}
           ticksMembers={ticksMembers}
-          found={page?.rows}
+          found={
+            page && {
+              others: others.slice(0, maxFound),
+              page,
+              isPart: others.length > maxFound || page.next !== undefined
+            }
+          }
+          hasOtherStores={(yield* publishable).length > 1}
           rules={yield* drops.rules}
           address={pictures.addressesFor(visitor.accountId)}
         />,
@@ -228,7 +237,7 @@ export const makeNewDropForm = Effect.gen(function* () {
       Effect.gen(function* () {
         const typed = formOf(given)
         const store = yield* storeOf(typed)
-        if (store === undefined) return yield* showStores(visitor, typed.things)
+        if (store === undefined || given.get("do") === "store") return yield* showStores(visitor, typed.things, typed)
         const { form, misfits } = yield* withMembers(typed, store)
         return misfits.length > 0
           ? yield* showForm(visitor, form, store, { misfits })
@@ -244,7 +253,7 @@ export const makeNewDropForm = Effect.gen(function* () {
         if (Option.isSome(yield* Effect.option(drops.get(id)))) return scheduled
         const form = formOf(given)
         const store = yield* storeOf(form)
-        if (store === undefined) return yield* showStores(visitor, form.things)
+        if (store === undefined) return yield* showStores(visitor, form.things, form)
         return yield* Effect.matchEffect(review(t, form, store, id), {
           onFailure: ({ misfits }) => showForm(visitor, form, store, { misfits }),
           onSuccess: (found) => {

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from "preact"
 import { timeZones } from "../../access/Profile.ts"
+import type { MerchantPage } from "../../catalog/MerchantLists.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { DropThing } from "../../drops/Composition.ts"
 import { instantsOf } from "../../drops/Zone.ts"
@@ -26,7 +27,17 @@ export interface NewDropContent {
   readonly memberCounts: ReadonlyMap<EntityId, number>
   /** Whether the products of the chosen collections are chosen too: at first, they are. */
   readonly ticksMembers: boolean
-  readonly found: ReadonlyArray<ListedEntity> | undefined
+  readonly found:
+    | {
+        readonly page: MerchantPage
+        /** The newest results that are not chosen yet. */
+        readonly others: ReadonlyArray<ListedEntity>
+        /** Whether there are more. */
+        readonly isPart: boolean
+      }
+    | undefined
+  /** Whether the drop can be on another store. */
+  readonly hasOtherStores: boolean
   readonly rules: KeyRules
   readonly address: PictureAddress
   /** The field that gets the focus if nothing is wrong. */

@@ -11,6 +11,7 @@ import type { Sentence, Words } from "../languages/Words.tsx"
 import { countOf, kindWords, titleOr } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
+import { totalTextOf } from "../products/ListWalk.ts"
 import { useWords } from "../Viewer.tsx"
 import { spoken, Text } from "../Wording.tsx"
 import { fieldIn, nameOf, names, type TypedValue } from "./DropForm.ts"
@@ -75,16 +76,23 @@ const Chosen = ({ memberCounts, ticksMembers, things }: NewDropContent) => {
   )
 }
 
-const Found = ({ address, form, found }: NewDropContent) => {
+const Found = ({ address, found }: NewDropContent) => {
   const t = useWords()
   if (found === undefined) return null
-  const others = found.filter(({ id }) => !form.things.includes(id))
+  const { isPart, others, page } = found
   return (
     <fieldset class="picks" id="found">
       <legend>{t("Found")}</legend>
-      {others.length === 0 && (
+      {(isPart || others.length === 0) && (
         <p class="quiet" role="status">
-          {found.length === 0 ? t("Nothing was found on the store.") : t("Everything that was found is chosen.")}
+          {isPart
+            ? t("{count, number} of {all} are shown. Search for more words to find the others.", {
+                count: others.length,
+                all: totalTextOf(t, {}, page) ?? ""
+              })
+            : page.rows.length === 0
+              ? t("Nothing was found on the store.")
+              : t("Everything that was found is chosen.")}
         </p>
       )}
       {others.map((row) => (
@@ -328,17 +336,6 @@ export const NewDropPage = (content: NewDropContent) => {
   const { form, misfits, store, visitor } = content
   return (
     <Frame title={t("Schedule a drop")} visitor={visitor} current={paths.drops}>
-      <nav class="trail" aria-label={t("Breadcrumb")}>
-        {t.rich(
-          "<drops>All drops</drops> <quiet>· This drop is on</quiet> {store}. <another>Choose another store</another>",
-          {
-            drops: (words) => <a href={paths.drops}>{words}</a>,
-            quiet: (words) => <span class="quiet">{words}</span>,
-            store: store === null ? t("all stores") : <Text>{store.name}</Text>,
-            another: (words) => <a href={paths.newDrop}>{words}</a>
-          }
-        )}
-      </nav>
       {misfits.length > 0 && (
         <Alert>
           <p>{t("The drop cannot be scheduled like this. Your input is still here:")}</p>
@@ -358,6 +355,22 @@ export const NewDropPage = (content: NewDropContent) => {
         <button type="submit" name="do" value="enter" class="spoken" tabIndex={-1} aria-hidden="true">
           {t("Continue")}
         </button>
+        <nav class="trail" aria-label={t("Breadcrumb")}>
+          {t.rich(
+            "<drops>All drops</drops> <quiet>· This drop is on</quiet> {store}. <another>Choose another store</another>",
+            {
+              drops: (words) => <a href={paths.drops}>{words}</a>,
+              quiet: (words) => <span class="quiet">{words}</span>,
+              store: store === null ? t("all stores") : <Text>{store.name}</Text>,
+              another: (words) =>
+                content.hasOtherStores && (
+                  <button type="submit" class="bare" name="do" value="store">
+                    {words}
+                  </button>
+                )
+            }
+          )}
+        </nav>
         <When {...content} />
         <Things {...content} />
         <Changes {...content} />

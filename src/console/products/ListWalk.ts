@@ -1,5 +1,6 @@
 import type { MerchantPage } from "../../catalog/MerchantLists.ts"
 import { windowSize } from "../../catalog/MerchantLists.ts"
+import type { Words } from "../languages/Words.tsx"
 import { placeText } from "./ListOrder.ts"
 
 /**
@@ -40,6 +41,12 @@ export interface WalkParameters {
 /** The total of a list: of the walk, or on the first page as the page counted it. Undefined: it is unknown. */
 export const totalIn = ({ from, walk }: WalkParameters, { found, isAll }: MerchantPage) =>
   from === undefined ? { total: isAll ? found : Math.min(found, windowSize), isAll, page: 1, before: [] } : walkIn(walk)
+
+/** The total as text: with a plus sign if it does not count all entities. */
+export const totalTextOf = (t: Words, query: WalkParameters, page: MerchantPage): string | undefined => {
+  const counted = totalIn(query, page)
+  return counted === undefined ? undefined : `${t.number(counted.total)}${counted.isAll ? "" : "+"}`
+}
 
 /** The parameters of the next page. Undefined: this page is the last one. */
 export const nextOf = (query: WalkParameters, page: MerchantPage): WalkParameters | undefined => {

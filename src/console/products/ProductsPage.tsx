@@ -23,7 +23,7 @@ import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 import { type ColumnSort, Table } from "../Table.tsx"
 import { useWords } from "../Viewer.tsx"
 import { orderOf } from "./ListOrder.ts"
-import { nextOf, previousOf, totalIn } from "./ListWalk.ts"
+import { nextOf, previousOf, totalTextOf } from "./ListWalk.ts"
 import { type ListQuery, listAddress, ProductFilters } from "./ProductFilters.tsx"
 import { StoreStates } from "./StoreStates.tsx"
 import { type RefusedView, ViewBar } from "./ViewBar.tsx"
@@ -44,12 +44,6 @@ interface Content {
 }
 
 const isFiltered = ({ from, order, walk, ...filters }: ListQuery) => Object.keys(filters).length > 0
-
-/** The number of entities, as far as the first page counted it. */
-const totalOf = (t: Words, { page, query }: Content) => {
-  const counted = totalIn(query, page)
-  return counted === undefined ? undefined : `${t.number(counted.total)}${counted.isAll ? "" : "+"}`
-}
 
 const Pages = ({ kind, page, query }: Content) => {
   const t = useWords()
@@ -287,7 +281,7 @@ export const ProductsPage = (content: Content) => {
       title={t(name)}
       visitor={visitor}
       current={sectionOf(kind)}
-      total={totalOf(t, content)}
+      total={totalTextOf(t, query, page)}
       actions={
         <>
           <a class="button plain" href={paths.imports}>
