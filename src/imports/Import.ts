@@ -114,6 +114,8 @@ export const ImportRun = Schema.Struct({
   applied: Schema.Int,
   /** Whether applying it is paused. The account is locked meanwhile. */
   isPaused: Schema.Boolean,
+  /** Whether a process took it over, or it was paused. Then `applied` counts items from before `updatedAt`. */
+  wasTakenOver: Schema.Boolean,
   /** Whether it locks the account: nothing else can be changed. */
   isLocking: Schema.Boolean,
   /** Why the import failed, or why it was discarded automatically. */

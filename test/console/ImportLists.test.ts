@@ -403,6 +403,11 @@ layer(PagesServer, { excludeTestServices: true })("the progress of an import", (
       assert.match(steps(applying.text), /<li aria-current="step">Applied<\/li>/)
       assert.include(applying.text, 'data-says="Applying: 20 %."')
       assert.include(textOf(applying), "What it changes New 5 Changed 0 Leaving 0 Conflicts 0")
+      // The items that were done before a takeover say nothing about the pace since then.
+      yield* sql`UPDATE import_run SET takeovers = 1 WHERE account_id = ${accountId} AND id = ${id}`
+      const takenOver = textOf(yield* open)
+      assert.include(takenOver, "Applying: 1 of 5")
+      assert.notInclude(takenOver, "left")
     })
   )
 })

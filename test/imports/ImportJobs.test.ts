@@ -105,7 +105,10 @@ for (const engine of featureEngines)
           const { fiber, goOn } = yield* heldAt("committed", accept)
           assert.deepInclude(yield* command("pause"), { state: "paused", done: 250 })
           yield* goOn
-          assert.deepInclude(yield* Fiber.join(fiber), { id, phase: "applying", isPaused: true, applied: 250 })
+          assert.deepInclude(yield* Fiber.join(fiber), {
+            ...{ id, phase: "applying", isPaused: true, applied: 250 },
+            wasTakenOver: true
+          })
           assert.isTrue(Exit.isFailure(yield* write))
           assert.strictEqual(yield* resume, 0)
           const refused = yield* Effect.flip(accept)

@@ -56,8 +56,9 @@ export const layerMemoryImports = Layer.effect(
           all.map((staged) => (staged.accountId === accountId && staged.run.id === id ? change(staged, time) : staged))
         )
       )
-    const shown = ({ items, run }: StagedRun): ImportRun => ({
+    const shown = ({ items, run, takeovers }: StagedRun): ImportRun => ({
       ...run,
+      wasTakenOver: takeovers > 0,
       isLocking: run.phase === "reviewing" || run.phase === "applying",
       applied: items.filter(({ done }) => done).length
     })
@@ -86,6 +87,7 @@ export const layerMemoryImports = Layer.effect(
             fileName,
             phase: "fetching",
             isPaused: false,
+            wasTakenOver: false,
             isLocking: false,
             summary: nothingPlanned,
             applied: 0,

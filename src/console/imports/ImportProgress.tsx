@@ -39,7 +39,8 @@ const shownOf = (t: Words, run: ImportRun, reading: ReadingProgress | undefined,
   const total = plannedOf(run.summary)
   const seconds = (now - Date.parse(run.updatedAt)) / 1_000
   const text = t("Applying: {done, number} of {all, number}", { done: run.applied, all: total })
-  const shown = run.isPaused ? text : withTimeLeft(t, text, { done: run.applied, total, seconds })
+  // The pace is unknown after a takeover, because `applied` also counts what was done before it.
+  const shown = run.isPaused || run.wasTakenOver ? text : withTimeLeft(t, text, { done: run.applied, total, seconds })
   return { text: shown, done: run.applied, total }
 }
 
