@@ -241,7 +241,12 @@ const make = Effect.gen(function* () {
     csv: (storeId: StoreId, forPublish: boolean, selection: ExportSelection | null = null) =>
       Stream.unwrap(csv(storeId, forPublish, selection)),
     /** The number of selected entities at present. NotFound: as for `selectedJsonl`. */
-    count: (selection: ExportSelection) => withAccountId((accountId) => asBackground(countOf(accountId, selection)))
+    count: (selection: ExportSelection) => withAccountId((accountId) => asBackground(countOf(accountId, selection))),
+    /** The number of selected products that are on a store at present. */
+    countOnStore: (storeId: StoreId, selection: ExportSelection) =>
+      withAccountId((accountId) =>
+        asBackground(Effect.map(repo.overview(accountId, storeId, selection), ({ products }) => products))
+      )
   }
 })
 

@@ -138,7 +138,7 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
       assert.strictEqual(page.status, 200)
       assert.match(
         textOf(page),
-        /Export the selected Products Products The 2 products that you selected All items that match the list's filters File JSON lines: all values, on all stores Product CSV of files\.example Product CSV of Tarn &amp; Tern The file shows the catalog of one moment, whatever is changed meanwhile\. Products come with their variants\. Download Cancel$/
+        /Export the selected Products Products The 2 products that you selected All items that match the list's filters File JSON lines: all values, on all stores Product CSV of files\.example Product CSV of Tarn &amp; Tern Product CSV leaves out products that are not on the store\. The file shows the catalog of one moment, whatever is changed meanwhile\. Products come with their variants\. Download Cancel$/
       )
       const download = yield* send({ ...both, do: "download", of: "selected", store_id: "" })
       assert.deepStrictEqual(
@@ -173,6 +173,10 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
         none.text,
         '<p class="wrong" id="of-misfit" role="alert">The filters of the list find nothing.</p>'
       )
+      // The products are on the other store only.
+      const absent = yield* send({ ...both, do: "download", of: "selected", store_id: files.id })
+      assert.strictEqual(absent.status, 400)
+      assert.include(absent.text, 'role="alert">None of these products is on this store.</p>')
       assertRefusal(yield* send({ do: "download", of: "selected" }), 400, {
         title: "Nothing is selected",
         message: "Select something in the list first.",

@@ -130,6 +130,8 @@ export const exportDownloads: Surface<ExportJobs | Exports | Stores | PageServic
           // The export counts them again at its own moment. An error there would cut the download off.
           const count = yield* exports.count(chosen)
           if (count === 0) return yield* show({ field: fields.of, message: "The filters of the list find nothing." })
+          if (store !== undefined && (yield* exports.countOnStore(store.id, chosen)) === 0)
+            return yield* show({ field: fields.store, message: "None of these products is on this store." })
           yield* admit(request)
           return store === undefined
             ? yield* downloadJsonl(exports.selectedJsonl(chosen), `${kind}-selection.jsonl`)

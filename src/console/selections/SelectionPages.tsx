@@ -235,22 +235,26 @@ export const ChooseStorePage = (content: SelectionContent) => {
 /** The form of an export: which entities, and which file. Product CSV has the products of one store. */
 export const ExportPage = (content: SelectionContent) => {
   const t = useWords()
-  const { change, selection, stores } = content
+  const { change, misfit, selection, stores } = content
   return (
     <Steps content={content} hidden={[]}>
       <WhichChoice {...content} />
       {selection.kind === "product" && (
-        <label>
-          {t("File")}
-          <select name={fields.store}>
-            <option value="">{t("JSON lines: all values, on all stores")}</option>
-            {stores.map(({ id, name }) => (
-              <option key={id} value={id} selected={id === change.storeId}>
-                {t("Product CSV of {store}", { store: name })}
-              </option>
-            ))}
-          </select>
-        </label>
+        <>
+          <label>
+            {t("File")}
+            <select name={fields.store} {...fieldState(misfit, fields.store)}>
+              <option value="">{t("JSON lines: all values, on all stores")}</option>
+              {stores.map(({ id, name }) => (
+                <option key={id} value={id} selected={id === change.storeId}>
+                  {t("Product CSV of {store}", { store: name })}
+                </option>
+              ))}
+            </select>
+          </label>
+          <FieldMisfit field={fields.store} misfit={misfit} />
+          <p class="quiet">{t("Product CSV leaves out products that are not on the store.")}</p>
+        </>
       )}
       <p class="quiet">
         {t(
