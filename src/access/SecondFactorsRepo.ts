@@ -45,6 +45,24 @@ const makeRecoveryCodeStatements = (sql: SqlClient.SqlClient) => ({
     )
 })
 
+/**
+ * Stores a sign-in that waits for a code. False: the user was disabled or has another password by now. The lock on the user makes
+ * a change of the password wait, so that it ends this sign-in.
+ */
+const makeAddSignIn =
+  (sql: SqlClient.SqlClient) =>
+  ({ accountId, id, password }: Pick<Identity, "accountId" | "id" | "password">, hash: string, lifeSeconds: number) =>
+    sql`
+    WITH same AS (
+      SELECT account_id, id FROM app_user
+      WHERE account_id = ${accountId} AND id = ${id} AND disabled_at IS NULL
+        AND password IS NOT DISTINCT FROM ${password}::text
+      FOR SHARE
+    )
+    INSERT INTO sign_in_step (account_id, user_id, hash, expires_at)
+    SELECT account_id, id, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}) FROM same
+    RETURNING user_id`.pipe(hasRows)
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
@@ -141,25 +159,7 @@ const make = Effect.gen(function* () {
         UPDATE second_factor SET secret = ${after}
         WHERE account_id = ${accountId} AND user_id = ${id} AND secret = ${before}
         RETURNING user_id`.pipe(hasRows),
-    /**
-     * Stores a sign-in that waits for a code. False: the user was disabled or has another password by now. The lock on the user makes
-     * a change of the password wait, so that it ends this sign-in.
-     */
-    addSignIn: (
-      { accountId, id, password }: Pick<Identity, "accountId" | "id" | "password">,
-      hash: string,
-      lifeSeconds: number
-    ) =>
-      sql`
-        WITH same AS (
-          SELECT account_id, id FROM app_user
-          WHERE account_id = ${accountId} AND id = ${id} AND disabled_at IS NULL
-            AND password IS NOT DISTINCT FROM ${password}::text
-          FOR SHARE
-        )
-        INSERT INTO sign_in_step (account_id, user_id, hash, expires_at)
-        SELECT account_id, id, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}) FROM same
-        RETURNING user_id`.pipe(hasRows),
+    addSignIn: makeAddSignIn(sql),
     /** Ends a sign-in that waits for a code. False: it has ended already. */
     endSignIn: ({ accountId, id }: UserKey, hash: string) =>
       sql`
