@@ -89,7 +89,7 @@ const committedDuring = <A, E, R1, R2>(start: Effect.Effect<A, E, R1>, change: E
     )
     yield* Deferred.await(started)
     const changing = yield* Effect.fork(change)
-    yield* waitingFor(1)
+    yield* Effect.raceFirst(waitingFor(1), Fiber.await(changing))
     yield* Deferred.succeed(go, undefined)
     const result = yield* Fiber.join(starting)
     yield* Fiber.join(changing)

@@ -231,7 +231,8 @@ describe.skipIf(!serverAnswers)("tokens under races", () => {
         const enabling = yield* Effect.fork((yield* Users).enable(accountId, email))
         const sql = yield* SqlClient.SqlClient
         yield* sql`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`.pipe(
-          Effect.repeat({ until: ({ length }) => length > 0, schedule: Schedule.spaced("10 millis") })
+          Effect.repeat({ until: ({ length }) => length > 0, schedule: Schedule.spaced("10 millis") }),
+          Effect.raceFirst(Fiber.await(enabling))
         )
         yield* Deferred.succeed(go, undefined)
         yield* Fiber.join(redeeming)
