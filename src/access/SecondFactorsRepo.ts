@@ -45,23 +45,46 @@ const makeRecoveryCodeStatements = (sql: SqlClient.SqlClient) => ({
     )
 })
 
-/**
- * Stores a sign-in that waits for a code. False: the user was disabled or has another password by now. The lock on the user makes
- * a change of the password wait, so that it ends this sign-in.
- */
-const makeAddSignIn =
-  (sql: SqlClient.SqlClient) =>
-  ({ accountId, id, password }: Pick<Identity, "accountId" | "id" | "password">, hash: string, lifeSeconds: number) =>
-    sql`
-    WITH same AS (
-      SELECT account_id, id FROM app_user
-      WHERE account_id = ${accountId} AND id = ${id} AND disabled_at IS NULL
-        AND password IS NOT DISTINCT FROM ${password}::text
-      FOR SHARE
-    )
-    INSERT INTO sign_in_step (account_id, user_id, hash, expires_at)
-    SELECT account_id, id, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}) FROM same
-    RETURNING user_id`.pipe(hasRows)
+/** SQL statements for sign-ins that wait for a code. */
+const makeSignInStatements = (sql: SqlClient.SqlClient) => {
+  const findSignIn = findOne(Waiting)(
+    (hash: string) => sql`
+      SELECT s.account_id AS "accountId", s.user_id AS id, u.email, u.password
+      FROM sign_in_step s
+      JOIN app_user u ON u.account_id = s.account_id AND u.id = s.user_id
+      WHERE s.hash = decode(${hash}, 'hex') AND s.expires_at > app_now() AND u.disabled_at IS NULL`
+  )
+
+  return {
+    /** The user of a sign-in that waits for a code. */
+    findSignIn,
+    /**
+     * Stores a sign-in that waits for a code. False: the user was disabled or has another password by now. The lock on the user makes
+     * a change of the password wait, so that it ends this sign-in.
+     */
+    addSignIn: (
+      { accountId, id, password }: Pick<Identity, "accountId" | "id" | "password">,
+      hash: string,
+      lifeSeconds: number
+    ) =>
+      sql`
+        WITH same AS (
+          SELECT account_id, id FROM app_user
+          WHERE account_id = ${accountId} AND id = ${id} AND disabled_at IS NULL
+            AND password IS NOT DISTINCT FROM ${password}::text
+          FOR SHARE
+        )
+        INSERT INTO sign_in_step (account_id, user_id, hash, expires_at)
+        SELECT account_id, id, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}) FROM same
+        RETURNING user_id`.pipe(hasRows),
+    /** Ends a sign-in that waits for a code. False: it has ended already. */
+    endSignIn: ({ accountId, id }: UserKey, hash: string) =>
+      sql`
+        DELETE FROM sign_in_step
+        WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
+        RETURNING user_id`.pipe(hasRows)
+  }
+}
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -84,14 +107,6 @@ const make = Effect.gen(function* () {
       ORDER BY u.email COLLATE "C"`
   )
 
-  const findSignIn = findOne(Waiting)(
-    (hash: string) => sql`
-      SELECT s.account_id AS "accountId", s.user_id AS id, u.email, u.password
-      FROM sign_in_step s
-      JOIN app_user u ON u.account_id = s.account_id AND u.id = s.user_id
-      WHERE s.hash = decode(${hash}, 'hex') AND s.expires_at > app_now() AND u.disabled_at IS NULL`
-  )
-
   const remove = findOne(Schema.Struct({ isConfirmed: Schema.Boolean }))(
     ({ accountId, id }: UserKey) => sql`
       WITH codes AS (
@@ -105,14 +120,13 @@ const make = Effect.gen(function* () {
 
   return {
     ...makeRecoveryCodeStatements(sql),
+    ...makeSignInStatements(sql),
     find,
     /** Secrets of all users of an account. */
     list,
     /** Locks the second factor of a user until the transaction ends, so that its changes do not overlap. */
     lock: ({ accountId, id }: UserKey) =>
       sql`SELECT FROM second_factor WHERE account_id = ${accountId} AND user_id = ${id} FOR UPDATE`.pipe(discardRows),
-    /** The user of a sign-in that waits for a code. */
-    findSignIn,
     /** Stores a secret that is not confirmed yet. It replaces one that is not confirmed. False: the user has a confirmed one. */
     begin: ({ accountId, id }: UserKey, secret: Uint8Array) =>
       sql`
@@ -158,13 +172,6 @@ const make = Effect.gen(function* () {
       sql`
         UPDATE second_factor SET secret = ${after}
         WHERE account_id = ${accountId} AND user_id = ${id} AND secret = ${before}
-        RETURNING user_id`.pipe(hasRows),
-    addSignIn: makeAddSignIn(sql),
-    /** Ends a sign-in that waits for a code. False: it has ended already. */
-    endSignIn: ({ accountId, id }: UserKey, hash: string) =>
-      sql`
-        DELETE FROM sign_in_step
-        WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
         RETURNING user_id`.pipe(hasRows)
   }
 })
