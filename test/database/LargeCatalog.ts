@@ -198,8 +198,9 @@ const statements = (products: number): ReadonlyArray<string> => {
      FROM generate_series(1, 40) n`,
     `INSERT INTO import_item (account_id, run_id, ordinal, entities, changes)
      SELECT ${account}, ${id("f", "1 + n % 40")}, n, 2, '[]' FROM generate_series(1, 12000) n`,
+    // Imports that ended have no such rows: the sweep would delete them.
     `INSERT INTO mirror_item (account_id, import_id, kind, name, id, content)
-     SELECT ${account}, ${id("f", "1 + n % 4")}, 'translations', 'demo://a/' || n || ' de', ${id("f", "n")},
+     SELECT ${account}, ${id("f", "101 + n % 4")}, 'translations', 'demo://a/' || n || ' de', ${id("f", "n")},
             jsonb_build_object('platform_id', 'demo://a/' || n, 'locale', 'de', 'translations', '[]'::jsonb)
      FROM generate_series(1, 12000) n`,
     `INSERT INTO translatable_field (account_id, store_id, entity_id, key, type, source_locale, source_value, digest)
