@@ -1,5 +1,6 @@
 import { Effect, Either, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
+import { samePublishable } from "../drafts/Aggregate.ts"
 import type { NotFound } from "../model/Errors.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
@@ -47,26 +48,36 @@ interface PreparedAttempt {
   readonly push: Either.Either<Push, { readonly error: PublishError; readonly entityIds: ReadonlyArray<EntityId> }>
 }
 
+/** What an attempt sends. */
+interface Ready {
+  readonly content: PublicationContent
+  readonly push: Push
+}
+
 const makePrepareAttempt = Effect.gen(function* () {
   const repo = yield* PublicationsRepo
   const transaction = yield* Transaction
 
-  /** Fixes the values of field content in the first attempt, so that all attempts send the same values. */
-  const fixContent = (claimed: ClaimedPublication) =>
+  /**
+   * Fixes the values of field content before the first push, so that a read-back compares what was sent. `isAgain`: the store does not have
+   * these values, so they are filled again: a refresh may have taken other values from the store since.
+   */
+  const fixContent = (claimed: ClaimedPublication, isAgain: boolean) =>
     Effect.gen(function* () {
       const { accountId, content, entityId, storeId } = claimed
-      if (content._tag === "Draft" || content.values !== null) return content
+      if (content._tag === "Draft" || (content.values !== null && !isAgain)) return content
       const accepted = (yield* repo.storeVersions(accountId, storeId, [entityId])).get(entityId)?.accepted ?? null
       if (accepted === null) return content
       const filled = fillFields(content, accepted)
+      if (content.values !== null && samePublishable(content.values, filled.values)) return content
       yield* transaction.run(repo.pin(claimed, filled))
       return filled
     })
 
-  return (claimed: ClaimedPublication): Effect.Effect<PreparedAttempt> =>
+  return (claimed: ClaimedPublication, isAgain: boolean): Effect.Effect<PreparedAttempt> =>
     Effect.gen(function* () {
       const { accountId, entityId, id, storeId } = claimed
-      const content = yield* fixContent(claimed)
+      const content = yield* fixContent(claimed, isAgain)
       const versions = yield* repo.storeVersions(accountId, storeId, relatedIds(entityId, content))
       const { values } = content
       const push =
@@ -79,8 +90,10 @@ const makePrepareAttempt = Effect.gen(function* () {
     })
 })
 
+type Prepare = Effect.Effect.Success<typeof makePrepareAttempt>
+
 /** Sends a publication to its store. Every attempt but the first reads the store back before it sends. */
-const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions) =>
+const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions, prepare: Prepare) =>
   Effect.gen(function* () {
     const access = yield* StoreAccess
     const faults = yield* FaultInjector
@@ -129,25 +142,28 @@ const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions) =>
         }
       })
 
+    /** Returns the decision and what was sent last. */
     const decide = (
       claimed: ClaimedPublication,
-      publication: Publication,
+      ready: Ready,
       open: Effect.Effect<PlatformStore, NotFound | PlatformRefused>
-    ): Effect.Effect<Decision> =>
+    ): Effect.Effect<readonly [Decision, Ready]> =>
       Effect.gen(function* () {
         const opened = yield* Effect.either(open)
-        if (Either.isLeft(opened)) return opened.left._tag === "NotFound" ? { _tag: "GiveBack" } : refuse(opened.left)
+        if (Either.isLeft(opened))
+          return [opened.left._tag === "NotFound" ? { _tag: "GiveBack" } : refuse(opened.left), ready]
         const store = opened.right
-        if (claimed.attempts > 1) {
-          const earlier = yield* checkEarlierAttempts(claimed, store, publication)
-          if (Option.isSome(earlier)) return earlier.value
-        }
-        return yield* push(claimed, store, publication)
+        if (claimed.attempts === 1) return [yield* push(claimed, store, ready.push.publication), ready]
+        const earlier = yield* checkEarlierAttempts(claimed, store, ready.push.publication)
+        if (Option.isSome(earlier)) return [earlier.value, ready]
+        const { content, push: next } = yield* prepare(claimed, true)
+        if (Either.isLeft(next)) return [{ _tag: "Refuse", error: next.left.error, isPartlyWritten: false }, ready]
+        return [yield* push(claimed, store, next.right.publication), { content, push: next.right }]
       })
 
-    return (claimed: ClaimedPublication, publication: Publication): Effect.Effect<Decision> =>
+    return (claimed: ClaimedPublication, ready: Ready) =>
       Effect.flatMap(access.read(claimed.accountId, claimed.storeId), ({ open, recordRefusal }) =>
-        Effect.tap(decide(claimed, publication, open), (decision) =>
+        Effect.tap(decide(claimed, ready, open), ([decision]) =>
           decision._tag === "Refuse" ? recordRefusal(decision.error) : Effect.void
         )
       )
@@ -161,10 +177,10 @@ export const makeAttempt = (options: PublishingOptions) =>
     const postpone = yield* makePostponePublication(options)
     const prepare = yield* makePrepareAttempt
     const repo = yield* PublicationsRepo
-    const send = yield* makeSendPublication(options)
+    const send = yield* makeSendPublication(options, prepare)
     const transaction = yield* Transaction
 
-    const saveDecision = (claimed: ClaimedPublication, content: PublicationContent, push: Push, decision: Decision) => {
+    const saveDecision = (claimed: ClaimedPublication, { content, push }: Ready, decision: Decision) => {
       const entityIds = push.accepted.map(({ entityId }) => entityId)
       switch (decision._tag) {
         case "Accept":
@@ -200,7 +216,7 @@ export const makeAttempt = (options: PublishingOptions) =>
     return (claimed: ClaimedPublication): Effect.Effect<FailedAttempt | undefined> =>
       Effect.gen(function* () {
         yield* faults.at("claimed")
-        const { content, push } = yield* prepare(claimed)
+        const { content, push } = yield* prepare(claimed, false)
         if (Either.isLeft(push)) {
           const { entityIds, error } = push.left
           return yield* finish(
@@ -210,7 +226,7 @@ export const makeAttempt = (options: PublishingOptions) =>
             { _tag: "Failed", entityIds, error }
           )
         }
-        const decision = yield* send(claimed, push.right.publication)
-        return yield* saveDecision(claimed, content, push.right, decision)
+        const [decision, sent] = yield* send(claimed, { content, push: push.right })
+        return yield* saveDecision(claimed, sent, decision)
       })
   })

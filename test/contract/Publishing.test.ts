@@ -8,7 +8,7 @@ import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import type { DemoFailure } from "../../src/platform/demo/DemoShop.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
-import { PlatformRefused } from "../../src/platform/PlatformErrors.ts"
+import { PlatformRefused, PlatformUnavailable } from "../../src/platform/PlatformErrors.ts"
 import { WriteDeadline } from "../../src/platform/WriteDeadline.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
@@ -994,6 +994,42 @@ for (const engine of featureServiceEngines) {
             yield* Effect.provide(settled(idOf(asked)), Layer.provide(Quick, watching))
             assert.lengthOf(left, 1)
             assert.isAtMost(left[0] ?? 0, Duration.toMillis(defaultPublishingOptions.lease))
+          })
+        )
+      )
+
+      it.effect("another attempt to publish values keeps what a refresh took from the store meanwhile", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { large, picture, product, small, store } = shop
+            yield* publish(product, store)
+            const platform = yield* PlatformClient
+            const { apply } = yield* CatalogChanges
+            const taken = CatalogChange.AcceptImported({
+              entityId: product,
+              storeId: store.id,
+              values: { vendor: "Of the store" },
+              media: [picture],
+              variants: [small, large]
+            })
+            let calls = 0
+            const busy = Layer.succeed(PlatformClient, {
+              ...platform,
+              publish: (to, publication) => {
+                calls += 1
+                return calls === 1
+                  ? Effect.zipRight(Effect.orDie(apply([taken])), new PlatformUnavailable({ reason: "server" })).pipe(
+                      actingAs(shop.actor)
+                    )
+                  : platform.publish(to, publication)
+              }
+            })
+            const asked = yield* (yield* Publishing).requestValues(product, store.id, { title: "Sale" })
+            const record = yield* Effect.provide(settled(idOf(asked)), Layer.provide(Quick, busy))
+            assert.strictEqual(record.state, "published")
+            assert.strictEqual(calls, 2)
+            const live = (yield* liveOf(shop, product))?.attributes
+            assert.deepStrictEqual([live?.title?.value, live?.vendor?.value], ["Sale", "Of the store"])
           })
         )
       )
