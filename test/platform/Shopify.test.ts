@@ -1,6 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Chunk, Duration, Effect, Exit, Layer, Option, Stream } from "effect"
-import { PublicationId } from "../../src/model/Ids.ts"
+import { EntityId, PublicationId } from "../../src/model/Ids.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import type { PlatformReadError, PlatformWriteError } from "../../src/platform/PlatformErrors.ts"
 import { Publication } from "../../src/platform/Publication.ts"
@@ -280,6 +280,38 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
         assert.deepStrictEqual(weights(), [0])
         assert.isTrue(Option.isSome(yield* readBack(store, emptied)))
       })
+    )
+
+    it.effect(
+      "a product that the store itself has put into a collection cannot be taken out, and nothing is written",
+      () =>
+        Effect.gen(function* () {
+          const { publish } = yield* PlatformClient
+          const { shop, store } = yield* open
+          const { platformIds } = yield* publish(store, aProduct())
+          const [member] = platformIds.values()
+          assert(member !== undefined)
+          const { collection } = shop.collectionCreate({ collection: { title: "Tents" } })
+          assert(collection !== null)
+          collection.memberIds.push(member)
+          const publication = Publication.Collection({
+            key: PublicationId.make(crypto.randomUUID()),
+            entityId: EntityId.make(crypto.randomUUID()),
+            platformId: collection.id,
+            attributes: attributesOf({ title: "Our tents" }),
+            members: []
+          })
+          assert.deepEqual(
+            told(yield* Effect.flip(publish(store, publication))),
+            refusal(
+              "MEMBERS_OF_THE_STORE",
+              "The store itself has put 1 of its products into this collection, which only the store can take out. Take them out there, then refresh the store."
+            ) as never
+          )
+          assert.deepStrictEqual([collection.values.title, collection.memberIds], ["Tents", [member]])
+          yield* publish(store, { ...publication, members: [member] })
+          assert.strictEqual(collection.values.title, "Our tents")
+        })
     )
 
     it.effect("an unlisted product is written and read as unlisted", () =>

@@ -116,6 +116,13 @@ const makePublishVariant =
 /** Title of the collection source that we manage. Members are added and removed only there; other sources do not change. */
 const sourceTitle = "Catalog"
 
+const membersOfOthers = (count: number) =>
+  new PlatformRefused({
+    code: "MEMBERS_OF_THE_STORE",
+    message: `The store itself has put ${count} of its products into this collection, which only the store can take out. Take them out there, then refresh the store.`,
+    field: null
+  })
+
 const selections = (products: ReadonlyArray<string>) => products.map((productId) => ({ productId }))
 
 const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
@@ -132,6 +139,7 @@ const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
       const ours = collection?.sources.find(
         ({ __typename, title }) => __typename === "CollectionConditionsSource" && title === sourceTitle
       )
+      if (ours === undefined && toRemove.length > 0) return yield* membersOfOthers(toRemove.length)
       return ours === undefined
         ? { sourcesToCreate: [{ source: { title: sourceTitle, inclusion: { selections: selections(toAdd) } } }] }
         : {
