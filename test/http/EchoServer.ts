@@ -6,11 +6,11 @@ import { Authentication, RequiredScope } from "../../src/api/Authentication.ts"
 import { ForbiddenWire, ValidationFailedWire } from "../../src/api/ErrorEnvelope.ts"
 import { makeGate } from "../../src/http/Gate.ts"
 import { AuthenticationLive } from "../../src/http/Handlers.ts"
+import { defaultPatience, type Patience } from "../../src/http/Http.ts"
 import { answerNodeErrors } from "../../src/http/NodeErrors.ts"
 import { observeRequests } from "../../src/http/RequestLog.ts"
 import { makeRouteTable, routesOf } from "../../src/http/RouteTable.ts"
 import { TestServices } from "../../src/testing/index.ts"
-import { shortPatience } from "./Exchange.ts"
 
 const Message = Schema.Struct({ text: Schema.String, more: Schema.optional(Schema.Unknown) })
 
@@ -27,24 +27,27 @@ const Handlers = HttpApiBuilder.group(EchoApi, "echo", (handlers) =>
 )
 
 /** One endpoint that returns the body it receives, with the same request checks as the catalog's endpoints. */
-export const EchoServer = Layer.suspend(() => {
-  const server = createServer({
-    joinDuplicateHeaders: true,
-    requestTimeout: Duration.toMillis(shortPatience.request),
-    connectionsCheckingInterval: Duration.toMillis(shortPatience.check)
+export const echoServer = (patience: Patience) =>
+  Layer.suspend(() => {
+    const server = createServer({
+      joinDuplicateHeaders: true,
+      requestTimeout: Duration.toMillis(patience.request),
+      connectionsCheckingInterval: Duration.toMillis(patience.check)
+    })
+    answerNodeErrors(
+      server,
+      () => ({ limit: 120, remaining: 120, resetAtSeconds: 60, scope: "key" }),
+      observeRequests(server, undefined)
+    )
+    return HttpApiBuilder.serve().pipe(
+      Layer.provide(HttpApiBuilder.middleware(makeGate(makeRouteTable(routesOf(EchoApi))))),
+      Layer.provide(HttpApiBuilder.api(EchoApi).pipe(Layer.provide(Handlers), Layer.provide(AuthenticationLive))),
+      Layer.provide(
+        HttpRouter.setRouterConfig({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false })
+      ),
+      Layer.provideMerge(NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0 })),
+      Layer.provideMerge(TestServices)
+    )
   })
-  answerNodeErrors(
-    server,
-    () => ({ limit: 120, remaining: 120, resetAtSeconds: 60, scope: "key" }),
-    observeRequests(server, undefined)
-  )
-  return HttpApiBuilder.serve().pipe(
-    Layer.provide(HttpApiBuilder.middleware(makeGate(makeRouteTable(routesOf(EchoApi))))),
-    Layer.provide(HttpApiBuilder.api(EchoApi).pipe(Layer.provide(Handlers), Layer.provide(AuthenticationLive))),
-    Layer.provide(
-      HttpRouter.setRouterConfig({ caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false })
-    ),
-    Layer.provideMerge(NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0 })),
-    Layer.provideMerge(TestServices)
-  )
-})
+
+export const EchoServer = echoServer(defaultPatience)

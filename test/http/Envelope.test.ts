@@ -5,7 +5,7 @@ import { fromRandomBytes } from "../../src/access/ApiKeyToken.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { NotFound, Unavailable, ValidationFailed } from "../../src/model/Errors.ts"
 import { ApiKeys, anAccount, Catalog, StoreData, Stores, TestServices } from "../../src/testing/index.ts"
-import { EchoServer } from "./EchoServer.ts"
+import { EchoServer, echoServer } from "./EchoServer.ts"
 import {
   type Asked,
   ask,
@@ -521,6 +521,9 @@ const members = (count: number) => Array.from({ length: count }, (_, place) => `
 
 const bad = (message: string) => misfit("body", message)
 
+const post = (token: string, lines: string) =>
+  `POST /api/v1/echo HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n${lines}`
+
 layer(EchoServer)("bodies", (it) => {
   const refused: Readonly<Record<string, readonly [Asked, Refusal]>> = {
     "declared too large": [{ headers: { ...json, "content-length": "1048577" } }, refusals.tooLarge],
@@ -680,21 +683,6 @@ layer(EchoServer)("bodies", (it) => {
       })
     )
 
-  const post = (token: string, lines: string) =>
-    `POST /api/v1/echo HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n${lines}`
-
-  it.effect("408: a body that is not sent completely, with a declared length or chunked", () =>
-    Effect.gen(function* () {
-      const { token } = yield* anAccount()
-      for (const lines of ['Content-Length: 99\r\n\r\n{"text":', 'Transfer-Encoding: chunked\r\n\r\n3\r\n{"t\r\n']) {
-        const { answers, closed, rest } = yield* talk(post(token, lines))
-        assert.deepStrictEqual([answers.length, closed, rest], [1, true, ""])
-        assert(answers[0] !== undefined)
-        assertRefusal(answers[0], refusals.timeout)
-      }
-    })
-  )
-
   it.effect("400: an invalid chunk", () =>
     Effect.gen(function* () {
       const { token } = yield* anAccount()
@@ -726,6 +714,20 @@ layer(EchoServer)("bodies", (it) => {
           [200, '{"text":"x"}']
         ]
       )
+    })
+  )
+})
+
+layer(echoServer(shortPatience))("bodies that are late", (it) => {
+  it.effect("408: a body that is not sent completely, with a declared length or chunked", () =>
+    Effect.gen(function* () {
+      const { token } = yield* anAccount()
+      for (const lines of ['Content-Length: 99\r\n\r\n{"text":', 'Transfer-Encoding: chunked\r\n\r\n3\r\n{"t\r\n']) {
+        const { answers, closed, rest } = yield* talk(post(token, lines))
+        assert.deepStrictEqual([answers.length, closed, rest], [1, true, ""])
+        assert(answers[0] !== undefined)
+        assertRefusal(answers[0], refusals.timeout)
+      }
     })
   )
 })
