@@ -158,6 +158,13 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           await handle.waitFor()
           await page.getByText("Title, Tarn & Tern: saved as a draft.").waitFor()
           assert.include(String(await page.locator(`[id="cell-${shop.id}-title"]`).textContent()), "By keys")
+          // An undo saves the changed cell first.
+          await handle.fill("beside-an-undo")
+          await page.getByRole("button", { name: "Undo: Title, Tarn & Tern" }).click()
+          await page.getByText("Title, Tarn & Tern: has the value of before again").waitFor()
+          assert.include(String(await page.locator(`[id="cell-${shop.id}-handle"]`).textContent()), "beside-an-undo")
+          assert.include(String(await page.locator(`[id="cell-${shop.id}-title"]`).textContent()), "Kestrel stove, new")
+          await page.getByRole("link", { name: "Edit Handle, Tarn & Tern" }).click()
           // Opening another cell saves the changed one first; a refused one stays open.
           await handle.fill("by-mouse")
           await page.getByRole("link", { name: "Edit Title, Tarn & Tern" }).click()
@@ -166,6 +173,10 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           await title.fill("x".repeat(256))
           await page.getByRole("link", { name: "Edit Handle, Tarn & Tern" }).click()
           await page.getByText("This value must have at most 255 characters.").waitFor()
+          assert.strictEqual(await title.inputValue(), "x".repeat(256))
+          // Also if the refused text was not changed since.
+          await page.getByRole("link", { name: "Edit Handle, Tarn & Tern" }).click()
+          assert.isTrue(await title.evaluate("document.activeElement?.name === 'value'"))
           assert.strictEqual(await title.inputValue(), "x".repeat(256))
           await title.fill("By keys")
           await page.getByRole("link", { name: "Edit Handle, Tarn & Tern" }).click()

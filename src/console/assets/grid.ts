@@ -56,11 +56,21 @@ const inGrid = (grid: HTMLTableElement, event: KeyboardEvent): void => {
   next.focus()
 }
 
-/** The open form whose value a person has changed. */
-export const changedForm = (): HTMLFormElement | undefined =>
-  [...document.querySelectorAll<HTMLFormElement>("table[data-grid] form.cell")].find((form) =>
-    isChanged(form.elements.namedItem("value") as Control)
-  )
+/** The control of the open cell. Two cells are never open at a time. */
+export const openControl = (): Control | null =>
+  document.querySelector<Control>("table[data-grid] form.cell [name=value]")
+
+/**
+ * Saves the open cell if a person has changed it. A refused cell that was not changed since only gets the focus: to send it again can
+ * overwrite the value of somebody else. False: no cell is changed or refused.
+ */
+export const saveChanged = (): boolean => {
+  const control = openControl()
+  if (!control?.form) return false
+  if (isChanged(control)) return press(control.form, "save")
+  control.focus()
+  return control.matches('[aria-invalid="true"]')
+}
 
 export const press = (form: HTMLFormElement, name: string): boolean => {
   const button = form.querySelector<HTMLButtonElement>(`button[name=do][value=${name}]`)
@@ -73,7 +83,7 @@ export const press = (form: HTMLFormElement, name: string): boolean => {
  * arrow down always moves there.
  */
 const inForm = (form: HTMLFormElement, event: KeyboardEvent): void => {
-  const control = form.elements.namedItem("value") as Control | null
+  const control = openControl()
   if (event.key === "Escape") {
     event.preventDefault()
     form.querySelector<HTMLAnchorElement>("a.cancel")?.click()

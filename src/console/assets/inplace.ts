@@ -3,7 +3,7 @@
  * or form, and makes the page like the answer. An answer that is no such page (the session has ended, the network is down) is
  * opened as without this script.
  */
-import { arrangeGrids, changedForm, press } from "./grid.ts"
+import { arrangeGrids, openControl, saveChanged } from "./grid.ts"
 import { around, focusContent, morph } from "./morph.ts"
 
 /** Selectors of the links and forms that are sent without leaving the page. */
@@ -54,7 +54,7 @@ const take = (main: HTMLElement, next: HTMLElement, id: string, sent: HTMLFormEl
   drawer()?.close()
   morph(main, next)
   arrangeGrids(id)
-  const control = id === "" ? null : main.querySelector<EditControl>("form.cell [name=value]")
+  const control: EditControl | null = id === "" ? null : openControl()
   ;(control ?? document.getElementById(id))?.focus()
   // The cursor is at the end, so that typing adds to the value, as in a spreadsheet after F2.
   control?.setSelectionRange?.(-1, -1)
@@ -78,7 +78,7 @@ const send = async (request: Request, id: string, sent?: HTMLFormElement): Promi
   take(main, next, id, sent)
   document.title = page.title
   if (response.ok) {
-    const open = main.querySelector("form.cell [name=value]")?.id ?? id
+    const open = openControl()?.id ?? id
     history.replaceState(null, "", open === "" ? response.url : `${response.url}#${encodeURIComponent(open)}`)
   }
   return true
@@ -87,8 +87,8 @@ const send = async (request: Request, id: string, sent?: HTMLFormElement): Promi
 /** `updated` is called after each change of the page. */
 export const editInPlace = (updated: () => void): void => {
   let isBusy = false
-  /** The cell to open as soon as the changed one is saved. */
-  let opensNext = ""
+  /** What to do as soon as the changed cell is saved. */
+  let afterSave: (() => void) | undefined
 
   const attempt = async (request: Request, id: string, otherwise: () => void, sent?: HTMLFormElement) => {
     isBusy = true
@@ -96,11 +96,17 @@ export const editInPlace = (updated: () => void): void => {
     isBusy = false
     if (!isTaken) return otherwise()
     updated()
-    const next = opensNext
-    opensNext = ""
     // A refused form stays open, so what was typed is not lost.
-    if (next !== "" && document.querySelector("table[data-grid] form.cell") === null)
-      document.getElementById(next)?.click()
+    if (!openControl()) afterSave?.()
+    afterSave = undefined
+  }
+
+  /** Saves a changed cell, then does `next`. False: no cell is changed. */
+  const saveFirst = (next: () => void): boolean => {
+    const isOpen = saveChanged()
+    // A refused cell that was not changed is not sent.
+    if (isBusy) afterSave = next
+    return isOpen
   }
 
   document.addEventListener("click", (event) => {
@@ -112,12 +118,7 @@ export const editInPlace = (updated: () => void): void => {
     event.preventDefault()
     if (isClosing) drawer()?.close()
     else if (!isBusy) {
-      const unsaved = link.matches("a.edit") ? changedForm() : undefined
-      opensNext = unsaved === undefined ? "" : link.id
-      if (unsaved !== undefined) {
-        press(unsaved, "save")
-        return
-      }
+      if (link.matches("a.edit") && saveFirst(() => document.getElementById(link.id)?.click())) return
       const id = decodeURIComponent(link.hash.slice(1)).replace(/-input$/, "-edit")
       void attempt(new Request(link.href), id, () => location.assign(link.href))
     }
@@ -128,17 +129,25 @@ export const editInPlace = (updated: () => void): void => {
     if (!(form instanceof HTMLFormElement) || !form.matches(forms)) return
     event.preventDefault()
     if (isBusy) return
-    const fields = [...new FormData(form, submitter)].map(([name, value]) => [name, String(value)])
-    // Text that is typed from now on would be lost.
-    for (const control of form.querySelectorAll<HTMLInputElement>("input, textarea")) control.readOnly = true
-    const request = new Request(form.action, { method: "post", body: new URLSearchParams(fields) })
-    const otherwise = () => {
-      if (submitter instanceof HTMLButtonElement && submitter.name !== "") {
-        const { name, value } = submitter
-        form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }))
+    const id = form.matches("table[data-grid] *") ? `${form.closest("td")?.id}-edit` : ""
+    const sendForm = () => {
+      const fields = [...new FormData(form, submitter)].map(([name, value]) => [name, String(value)])
+      // Text that is typed from now on would be lost.
+      for (const control of form.querySelectorAll<HTMLInputElement>("input, textarea")) control.readOnly = true
+      const otherwise = () => {
+        if (submitter instanceof HTMLButtonElement) {
+          const { name, value } = submitter
+          form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }))
+        }
+        // Browsers do not submit a form that was removed from the page.
+        if (!form.isConnected) document.body.append(form)
+        form.submit()
       }
-      form.submit()
+      const body = new URLSearchParams(fields)
+      void attempt(new Request(form.action, { method: "post", body }), id, otherwise, form)
     }
-    void attempt(request, form.matches("table[data-grid] *") ? `${form.closest("td")?.id}-edit` : "", otherwise, form)
+    // The answer to an undo closes all cells.
+    if (form.matches("td .undo") && saveFirst(sendForm)) return
+    sendForm()
   })
 }
