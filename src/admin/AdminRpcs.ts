@@ -185,13 +185,16 @@ export const PublishRpcs = RpcGroup.make(
     { success: PublishEvent, error: Schema.Union(NotFound, ValidationFailed, PimLocked), stream: true }
   ),
   /**
-   * Begins a job for the store or, without `store`, for each store with unpublished drafts. Returns the jobs.
-   * ValidationFailed: another job works on the store.
+   * Begins a job for the store or, without `store`, for each store with unpublished drafts. Returns the jobs, and why other stores
+   * were refused. An error, such as another job that works on the store: no job was begun.
    */
   accountRpc(
     "publishAll",
     { store: optionalText },
-    { success: Schema.Array(Job), error: Schema.Union(NotFound, ValidationFailed, PimLocked) }
+    {
+      success: Schema.Struct({ jobs: Schema.Array(Job), refused: Schema.Array(Schema.String) }),
+      error: Schema.Union(NotFound, ValidationFailed, PimLocked)
+    }
   )
 )
 

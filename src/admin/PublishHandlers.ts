@@ -54,7 +54,15 @@ export const PublishHandlers = PublishRpcs.toLayer(
 
     return {
       publishAll: ({ store }) =>
-        Effect.flatMap(waitingStores(store), (all) => Effect.forEach(all, ({ id }) => publishJobs.all(id))),
+        Effect.gen(function* () {
+          const all = yield* waitingStores(store)
+          const [refusals, jobs] = yield* Effect.partition(all, ({ domain, id }) =>
+            Effect.mapError(publishJobs.all(id), (error) => ({ domain, error }))
+          )
+          const [first] = refusals
+          if (first !== undefined && jobs.length === 0) return yield* first.error
+          return { jobs, refused: refusals.map(({ domain, error }) => `${domain}: ${error.message}`) }
+        }),
       publish: ({ again, entity, store: named }) =>
         streamEvents((report: Report<PublishEvent>) =>
           Effect.gen(function* () {

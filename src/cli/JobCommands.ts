@@ -92,13 +92,11 @@ export const followToTheEnd = (account: Option.Option<string>, begun: Job) =>
     () => Effect.void
   )
 
-/** Follows a job to its end, with a line of progress. Refused: it has failed, was cancelled or is paused. */
-export const followJob = (account: Option.Option<string>, begun: Job) =>
+/** Follows a job until it ends or is paused, with a line of progress. */
+export const awaitJob = (account: Option.Option<string>, begun: Job) =>
   Effect.gen(function* () {
-    const last = yield* Stream.runFoldEffect(
-      (yield* AdminClient).followJob({ account, id: begun.id }),
-      begun,
-      (_, job) => Effect.as(isOpen(job) ? draw(`${job.title}: ${progressOf(job)}`) : Effect.void, job)
+    return yield* Stream.runFoldEffect((yield* AdminClient).followJob({ account, id: begun.id }), begun, (_, job) =>
+      Effect.as(isOpen(job) ? draw(`${job.title}: ${progressOf(job)}`) : Effect.void, job)
     ).pipe(
       Effect.ensuring(draw("")),
       Effect.onInterrupt(() =>
@@ -108,10 +106,18 @@ export const followJob = (account: Option.Option<string>, begun: Job) =>
       ),
       Effect.catchTag("NotFound", missing(account, begun.id))
     )
-    if (last.state === "done") return last
-    return yield* new Refused({
-      message: linesOfJob(last, account)
-        .map((line) => line.trim())
-        .join(" ")
-    })
   })
+
+/** A job in one line. */
+export const lineOfJob = (job: Job, account: Option.Option<string>) =>
+  linesOfJob(job, account)
+    .map((line) => line.trim())
+    .join(" ")
+
+/** Follows a job to its end, with a line of progress. Refused: it has failed, was cancelled or is paused. */
+export const followJob = (account: Option.Option<string>, begun: Job) =>
+  Effect.filterOrFail(
+    awaitJob(account, begun),
+    ({ state }) => state === "done",
+    (last) => new Refused({ message: lineOfJob(last, account) })
+  )

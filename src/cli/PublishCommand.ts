@@ -1,13 +1,14 @@
 import { Args, Command, Options } from "@effect/cli"
-import { Array as Arr, Effect, Option, type Stream } from "effect"
+import { Effect, Option, type Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { PublishEvent, PublishResult } from "../admin/AdminRpcs.ts"
+import type { Job } from "../jobs/Job.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { entity, missing } from "./DraftCommands.ts"
 import { textOption } from "./Flags.ts"
-import { followJob, linesOfJob } from "./JobCommands.ts"
+import { awaitJob, lineOfJob, linesOfJob } from "./JobCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
-import { account, answer, json, Refused, reasonOf } from "./Output.ts"
+import { account, answer, formatCount, hint, json, Refused, reasonOf } from "./Output.ts"
 import { followEvents } from "./ProgressLine.ts"
 
 const store = Options.optional(
@@ -43,19 +44,33 @@ const whyNot = ({ error, outcome, store_domain }: PublishResult) =>
     ? [`${store_domain}: ${error === null ? outcome : `${reasonOf(error)} (${error.code})`}`]
     : []
 
+/** Why the publishes of a job are not all done. */
+const whyIncomplete = (job: Job, account: Option.Option<string>) => {
+  const { failed = 0 } = job.result
+  if (job.state !== "done") return [lineOfJob(job, account)]
+  return failed === 0
+    ? []
+    : [`${job.title}: ${formatCount(failed)} failed. \`${hint("history ENTITY", account)}\` says why an entity failed.`]
+}
+
 /** Begins a job for each store with unpublished changes, and waits until all jobs have ended. */
 const publishAll = (account: Option.Option<string>, store: Option.Option<string>, json: boolean) =>
   Effect.gen(function* () {
     const begun = yield* (yield* AdminClient).publishAll({ account, store })
-    const ended = yield* Effect.forEach(begun, (job) => Effect.either(followJob(account, job)))
-    const [failures, jobs] = Arr.partitionMap(ended, (each) => each)
-    yield* answer(
-      json,
-      { jobs },
-      begun.length === 0 ? ["There is nothing to publish."] : jobs.flatMap((job) => linesOfJob(job, account))
-    )
-    if (failures.length > 0)
-      return yield* new Refused({ message: failures.map(({ message }) => message).join(" "), isAnswered: true })
+    const [lost, jobs] = yield* Effect.partition(begun.jobs, (job) => awaitJob(account, job))
+    const done = jobs.filter(({ state }) => state === "done")
+    const failures = [
+      ...begun.refused,
+      ...lost.map(({ message }) => message),
+      ...jobs.flatMap((job) => whyIncomplete(job, account))
+    ]
+    if (json || done.length > 0 || failures.length === 0)
+      yield* answer(
+        json,
+        { jobs },
+        begun.jobs.length === 0 ? ["There is nothing to publish."] : done.flatMap((job) => linesOfJob(job, account))
+      )
+    if (failures.length > 0) return yield* new Refused({ message: failures.join(" "), isAnswered: true })
   })
 
 export const publishCommand = Command.make(

@@ -1,5 +1,5 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Schema } from "effect"
+import { type Context, Effect, Schema } from "effect"
 import { allAccounts, readsAll } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
 import type { EntityKind } from "../model/Attribute.ts"
@@ -10,7 +10,7 @@ import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Pending = Pick<
   Context.Tag.Service<PublicationsRepo>,
-  "entities" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"
+  "entities" | "failedBetween" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"
 >
 
 /** Finds store versions whose draft is not published. */
@@ -58,6 +58,13 @@ export const makePendingScans = (sql: SqlClient): Pending => {
         AND (${until}::timestamptz IS NULL OR p.asked_at <= ${until}::timestamptz)`
   )
 
+  const failedBetween = findSingle(Schema.Struct({ count: Schema.Number }))(
+    (accountId: AccountId, storeId: StoreId, from: Timestamp, until: Timestamp) => sql`
+      SELECT count(*) AS count FROM publication p
+      WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'failed'
+        AND p.asked_at BETWEEN ${from}::timestamptz AND ${until}::timestamptz`
+  )
+
   const orphans = findAll(Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }))(
     (kind: string) => sql`
       SELECT v.account_id AS "accountId", v.entity_id AS "entityId", v.store_id AS "storeId"
@@ -85,6 +92,7 @@ export const makePendingScans = (sql: SqlClient): Pending => {
     pendingAfter,
     entities,
     pendingUntil,
+    failedBetween: (...request) => Effect.map(failedBetween(...request), ({ count }) => count),
     orphans
   }
 }

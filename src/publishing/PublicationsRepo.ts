@@ -143,6 +143,13 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       storeId: StoreId,
       until: Timestamp | null
     ) => Effect.Effect<{ readonly count: number; readonly now: Timestamp }>
+    /** Number of failed publications to a store that were requested from a time until another, both included. */
+    readonly failedBetween: (
+      accountId: AccountId,
+      storeId: StoreId,
+      from: Timestamp,
+      until: Timestamp
+    ) => Effect.Effect<number>
     /** Deletes publications that ended more than 30 days ago, with their attempts. Returns their number. */
     readonly forget: Effect.Effect<number>
   }

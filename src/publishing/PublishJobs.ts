@@ -29,11 +29,12 @@ const SelectedInput = Schema.Struct({
 
 /**
  * `Requests`: the next step requests publishes, beginning at `place`. `Outcomes`: it waits for the publishes that were requested
- * until a time, then continues at `next`.
+ * until a time, then continues at `next`. `since`: the time of the first step; null: an older version of the service made the cursor.
  */
+const since = { since: Schema.optionalWith(Schema.NullOr(Timestamp), { default: () => null }) }
 const WaitingCursor = Schema.Union(
-  Schema.TaggedStruct("Requests", { place: PendingPlace }),
-  Schema.TaggedStruct("Outcomes", { until: Timestamp, next: Schema.NullOr(PendingPlace) })
+  Schema.TaggedStruct("Requests", { place: PendingPlace, ...since }),
+  Schema.TaggedStruct("Outcomes", { until: Timestamp, next: Schema.NullOr(PendingPlace), ...since })
 )
 type WaitingCursor = typeof WaitingCursor.Type
 
@@ -132,9 +133,12 @@ export const makePublishJobKinds = Effect.gen(function* () {
           if (cursor?._tag === "Outcomes") {
             const wait = yield* waitUntil(accountId, storeId, cursor.until)
             if (wait !== undefined) return wait
-            const next = cursor.next === null ? null : ({ _tag: "Requests", place: cursor.next } as const)
-            return { _tag: "Progress", cursor: next, done: 0 } as const
+            const { next, since, until } = cursor
+            if (next !== null) return { _tag: "Progress", cursor: { _tag: "Requests", place: next, since }, done: 0 }
+            const failed = since === null ? 0 : yield* repo.failedBetween(accountId, storeId, since, until)
+            return { _tag: "Progress", cursor: null, done: 0, ...(failed > 0 && { counts: { failed } }) }
           }
+          const since = cursor === null ? (yield* repo.pendingUntil(accountId, storeId, null)).now : cursor.since
           const place = cursor?.place ?? firstPlace
           const batch = yield* repo.pendingAfter(accountId, storeId, kindsOfPart[place.part], place.after, size)
           yield* lockTargets(
@@ -149,8 +153,8 @@ export const makePublishJobKinds = Effect.gen(function* () {
             _tag: "Progress",
             cursor:
               next !== null && next.part === place.part
-                ? { _tag: "Requests", place: next }
-                : { _tag: "Outcomes", until: now, next },
+                ? { _tag: "Requests", place: next, since }
+                : { _tag: "Outcomes", until: now, next, since },
             done: batch.length,
             ...countsOf(answer)
           } as const

@@ -160,4 +160,39 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
       })
     )
   })
+
+  layer(layerServerUrl, { excludeTestServices: true })((it) => {
+    it.effect("--all fails if a publish failed or a store was refused, and follows the jobs of the other stores", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { json, run } = commandsWith({ DATABASE_URL })
+        const account = String((yield* json("account", "create", "--name", "Mine")).account_id)
+        for (const domain of [europe, gulf]) yield* json("store", "link", domain, "--platform", "demo")
+        yield* json("store", "link", "files.example")
+        const export_ = join(folder, "all.csv")
+        writeFileSync(export_, "Handle,Title,Variant SKU,Variant Price\nhat,Hat,H-1,5.00\n")
+        yield* json("import", "csv", export_, "--store", "files.example", "--accept")
+        for (const domain of [europe, gulf]) yield* json("store-version", "add", "hat", "--store", domain)
+        yield* json("platform", "fail", "--store", europe)
+        yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `INSERT INTO job (account_id, id, kind, title, subject, state, input, actor, author)
+             SELECT s.account_id, '${nobody}', 'store_link', 'Link ${gulf}', s.id, 'paused', '{}',
+                    '{"_tag":"Cli","accountId":"${account}"}', '{"kind":"cli","id":null,"name":null}'
+             FROM store s WHERE s.domain = '${gulf}'`
+          )
+        )
+        const published = yield* run("publish", "--all", "--json")
+        const { jobs } = JSON.parse(published.stdout) as { readonly jobs: ReadonlyArray<Json> }
+        assert.deepStrictEqual(
+          jobs.map(({ result, state, title }) => [title, state, result]),
+          [[`Publish all changes to ${europe}`, "done", { requested: 1, refused: 0, failed: 1 }]]
+        )
+        assert.strictEqual(published.code, 1)
+        assert.include(published.stderr, `${gulf}: the job "Link ${gulf}" (${nobody}) is paused`)
+        assert.include(published.stderr, `Publish all changes to ${europe}: 1 failed.`)
+      })
+    )
+  })
 })

@@ -598,6 +598,29 @@ for (const engine of featureServiceEngines) {
         )
       )
 
+      it.effect("a job that publishes all drafts counts those of its publishes that failed", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            const resultOfAll = Effect.gen(function* () {
+              const { id } = yield* (yield* PublishJobs).all(store.id)
+              const ended = yield* Effect.raceFirst(
+                Effect.flatMap(JobWorker, ({ settle }) => settle(id, quiet)),
+                Effect.flatMap(Publishing, ({ work }) => work)
+              )
+              return Option.getOrThrow(ended).result
+            })
+            yield* fail(shop, "refuse")
+            const { failed, requested } = yield* resultOfAll
+            assert.isAtLeast(requested ?? 0, 1)
+            assert.strictEqual(failed, requested)
+            yield* repair(shop)
+            assert.notProperty(yield* resultOfAll, "failed")
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+          })
+        )
+      )
+
       it.effect("unknown entities, stores without a platform and outdated revisions are refused", () =>
         inShop(({ files, other, picture, product, store }) =>
           Effect.gen(function* () {

@@ -876,7 +876,8 @@ const jobs = Effect.gen(function* () {
   }
   const publications = yield* PublicationsRepo
   yield* publications.entities(accountId, [product(1), product(2)])
-  yield* publications.pendingUntil(accountId, firstStore, null)
+  const { now } = yield* publications.pendingUntil(accountId, firstStore, null)
+  yield* publications.failedBetween(accountId, firstStore, now, now)
   const token = Buffer.from("no token")
   assert.isFalse(yield* (yield* StoresRepo).replaceCredential(accountId, firstStore, token, token))
 
