@@ -21,6 +21,19 @@ export const untilNone = <E, R>(some: Effect.Effect<number, E, R>, most = Infini
     ({ total }) => total
   )
 
+/** Rows that one statement of `makeDeleteSome` deletes. A large import stages millions of rows, and a statement has a time limit. */
+export const rowsAtOnce = 10_000
+
+/**
+ * Deletes at most `rowsAtOnce` rows `t` of an account that `selected` (FROM and WHERE) finds, and returns a row for each. Rows are
+ * selected by ctid: a join would scan the whole table.
+ */
+export const makeDeleteSome = (sql: SqlClient.SqlClient) => (table: string, accountId: string, selected: Fragment) =>
+  sql`
+    DELETE FROM ${sql(table)} d
+    WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(SELECT t.ctid ${selected} LIMIT ${rowsAtOnce}))
+    RETURNING d.account_id`
+
 /**
  * Deletes rows, account by account. `accounts`: the accounts that have such rows. `some`: deletes and returns some rows
  * of an account; it is repeated until none are left. Returns the number of deleted rows.

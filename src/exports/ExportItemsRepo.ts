@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { isAmongFirst } from "../database/FirstItems.ts"
-import { forgetByAccount } from "../database/Forgetting.ts"
+import { forgetByAccount, makeDeleteSome } from "../database/Forgetting.ts"
 import { insertAll } from "../database/Inserts.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
@@ -31,6 +31,7 @@ export class ExportItemsRepo extends Context.Tag("catalog/ExportItemsRepo")<
   static readonly layer = Layer.effect(
     ExportItemsRepo,
     Effect.map(SqlClient.SqlClient, (sql) => {
+      const deleteSome = makeDeleteSome(sql)
       const take = findAll(Schema.Struct({ content: ExportItem }))(
         (accountId: AccountId, id: ExportId, limit: number) => sql`
           WITH taken AS (
@@ -66,14 +67,12 @@ export class ExportItemsRepo extends Context.Tag("catalog/ExportItemsRepo")<
             sql<{ accountId: string }>`
               SELECT DISTINCT i.account_id AS "accountId" FROM export_item i
               WHERE i.staged_at <= app_now() - interval '30 days' ${sql.literal(allAccounts)}`,
-            (accountId) => sql`
-              DELETE FROM export_item d
-              WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(
-                SELECT i.ctid FROM export_item i
-                WHERE i.account_id = ${accountId} AND i.staged_at <= app_now() - interval '30 days'
-                LIMIT 10000
-              ))
-              RETURNING d.place`
+            (accountId) =>
+              deleteSome(
+                "export_item",
+                accountId,
+                sql`FROM export_item t WHERE t.account_id = ${accountId} AND t.staged_at <= app_now() - interval '30 days'`
+              )
           )
         )
       }

@@ -1,30 +1,16 @@
 import { SqlClient } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect } from "effect"
-import { forgetByAccount, untilNone } from "../database/Forgetting.ts"
+import { forgetByAccount, makeDeleteSome, untilNone } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { countOf, discardRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
 
-/** Staged rows that one statement deletes or changes. A large import has millions, and a statement has a time limit. */
-export const rowsAtOnce = 10_000
-
 /** How often the end of an import deletes `rowsAtOnce` rows of a table. The hourly sweep deletes the rest. */
 const maxAtEnd = 10
 
 type StagedTable = "import_record" | "import_conflict" | "import_item" | "mirror_item"
-
-/**
- * Deletes at most `rowsAtOnce` rows `t` that `selected` (FROM and WHERE) finds in the account. Rows are selected by ctid: a join would
- * scan the whole table.
- */
-export const makeDeleteSome =
-  (sql: SqlClient.SqlClient) => (table: StagedTable, accountId: string, selected: Fragment) =>
-    sql`
-    DELETE FROM ${sql(table)} d
-    WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(SELECT t.ctid ${selected} LIMIT ${rowsAtOnce}))
-    RETURNING d.account_id`
 
 /** Staged rows `t` of imports `r` that can be deleted. */
 interface Unneeded {

@@ -1,10 +1,9 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
-import { untilNone } from "../database/Forgetting.ts"
+import { makeDeleteSome, rowsAtOnce, untilNone } from "../database/Forgetting.ts"
 import { planCustom } from "../database/PlannerHints.ts"
 import { countOf, discardRows } from "../database/Rows.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
-import { makeDeleteSome, rowsAtOnce } from "./ImportCleanup.sql.ts"
 import type { FoundEntity, PulledRecord, RecordRange } from "./PulledRecord.ts"
 
 /** Writes of staged records. */

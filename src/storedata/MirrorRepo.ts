@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
-import { forgetByAccount, untilNone } from "../database/Forgetting.ts"
+import { forgetByAccount, makeDeleteSome, untilNone } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { countOf, discardRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
@@ -60,20 +60,17 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
       const takeOver = makeMirrorWrites(sql)
 
       const isAbandoned = sql`
-        i.staged_at <= app_now() - interval '14 days' AND NOT EXISTS (
+        t.staged_at <= app_now() - interval '14 days' AND NOT EXISTS (
           SELECT FROM import_run r
-          WHERE r.account_id = i.account_id AND r.id = i.import_id AND r.phase IN ('fetching', 'reviewing', 'applying')
+          WHERE r.account_id = t.account_id AND r.id = t.import_id AND r.phase IN ('fetching', 'reviewing', 'applying')
         )`
-      const deleteSome = (accountId: string, condition: Fragment) => sql`
-        DELETE FROM mirror_item d
-        WHERE d.account_id = ${accountId} AND d.ctid = ANY(ARRAY(
-          SELECT i.ctid FROM mirror_item i WHERE i.account_id = ${accountId} AND ${condition} LIMIT 10000
-        ))
-        RETURNING d.kind`
+      const deleteSome = makeDeleteSome(sql)
+      const deleteItems = (accountId: string, condition: Fragment) =>
+        deleteSome("mirror_item", accountId, sql`FROM mirror_item t WHERE t.account_id = ${accountId} AND ${condition}`)
       const forgetAbandoned = forgetByAccount(
         sql<{ accountId: string }>`
-          SELECT DISTINCT i.account_id AS "accountId" FROM mirror_item i WHERE ${isAbandoned} ${sql.literal(allAccounts)}`,
-        (accountId) => deleteSome(accountId, isAbandoned)
+          SELECT DISTINCT t.account_id AS "accountId" FROM mirror_item t WHERE ${isAbandoned} ${sql.literal(allAccounts)}`,
+        (accountId) => deleteItems(accountId, isAbandoned)
       )
 
       return {
@@ -114,7 +111,7 @@ export class MirrorRepo extends Context.Tag("catalog/MirrorRepo")<
               ON CONFLICT (account_id, store_id, definition_id) DO NOTHING`
           }).pipe(orDie),
         forget: (accountId, importId) =>
-          Effect.asVoid(untilNone(countOf(deleteSome(accountId, sql`i.import_id = ${importId}`)))),
+          Effect.asVoid(untilNone(countOf(deleteItems(accountId, sql`t.import_id = ${importId}`)))),
         forgetAbandoned: orDie(forgetAbandoned)
       }
     })
