@@ -21,8 +21,9 @@ export type SessionRow = typeof SessionRow.Type
 
 /**
  * Ends the sessions of a user but the one with this hash, and forgets remembered browsers, links, sign-ins that wait for a code, and a
- * second factor that is not confirmed: a session that is ended now may have read its secret. It must run after the statement that changes the user, in the same transaction: only a later statement sees the sessions that
- * began while that statement waited for the user's row.
+ * second factor that is not confirmed: a session that is ended now may have read its secret. It must run after the statement that
+ * changes the user, in the same transaction: only a later statement sees the sessions that began while that statement waited for the
+ * user's row.
  */
 export const endAccess = (sql: SqlClient, accountId: AccountId, id: UserId, sessionHash = "") => sql`
   WITH ended AS (

@@ -11,6 +11,7 @@ import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, ExportId, StoreId } from "../model/Ids.ts"
+import { filesOnly } from "../model/Store.ts"
 import { makeSavePublishStates } from "../publishing/PublishStateChanges.ts"
 import { Stores } from "../stores/Stores.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
@@ -103,7 +104,7 @@ export const makeExportKinds = Effect.gen(function* () {
           const locked = yield* drafts.lock(accountId, [...new Set(ids)], [])
           if (!locked.storeIds.includes(storeId)) return yield* new JobStopped(unlinked)
           const store = yield* stores.find(accountId, storeId)
-          if (Option.exists(store, ({ platform }) => platform !== "none")) return yield* new JobStopped(withPlatform)
+          if (Option.exists(store, ({ platform }) => platform !== filesOnly)) return yield* new JobStopped(withPlatform)
           const all = items.map((item) => divideExported(locked, storeId, item))
           // A file that several products show occurs several times.
           const exported = [...new Set(all.flatMap((each) => each.exported))]
@@ -173,7 +174,7 @@ export class ExportJobs extends Context.Tag("catalog/ExportJobs")<ExportJobs, Ef
 
 /** Refuses to count an export as published on a store that publishes to its platform. */
 export const refuseWithPlatform = ({ domain, platform }: { readonly domain: string; readonly platform: string }) =>
-  platform === "none"
+  platform === filesOnly
     ? Effect.void
     : ValidationFailed.at(
         "publish",

@@ -119,13 +119,12 @@ export const makeFairQueue = <Full>(limits: QueueLimits, full: () => Full): Fair
         return
       }
       // Not `Effect.timeout`: if it fired at the moment of the turn, the turn would be lost.
-      const timer =
-        limits.waitMillis === Infinity
-          ? undefined
-          : setTimeout(() => {
-              lanes.remove(lane.name, waiter)
-              waiter.refuse()
-            }, limits.waitMillis)
+      const giveUp = () => {
+        lanes.remove(lane.name, waiter)
+        waiter.refuse()
+      }
+      // Node.js takes an infinite delay for one millisecond.
+      const timer = limits.waitMillis === Infinity ? undefined : setTimeout(giveUp, limits.waitMillis)
       return Effect.sync(() => {
         clearTimeout(timer)
         // A caller that is interrupted after it was admitted must give its turn back.

@@ -300,7 +300,7 @@ for (const engine of featureServiceEngines) {
             yield* set(small, { price: "7.00" })
             yield* set(large, { price: "8.00" })
             const second = yield* ask(product, store)
-            // Edits after the request stay drafts, and a newer request takes the place of what the publish included.
+            // An edit after the request stays a draft. A newer request publishes its own values.
             yield* set(extra, { price: "4.00" })
             yield* set(small, { price: "7.50" })
             const newer = yield* ask(small, store).pipe(Effect.flip)
