@@ -4,19 +4,28 @@ import { type Attributes, effective } from "../model/Attribute.ts"
 import type { EntityId } from "../model/Ids.ts"
 import { rollUp } from "../model/PublishState.ts"
 
+/** The data of a variant from which derived fields of its product are computed. */
+export interface VariantSummary extends Pick<Aggregate, "id" | "parentId" | "position" | "storeIds"> {
+  /** The canonical SKU, then the override of each store. `""` where a layer has none. */
+  readonly skus: ReadonlyArray<string>
+}
+
+export const skusOf = (variant: Aggregate | VariantSummary): ReadonlyArray<string> =>
+  "skus" in variant ? variant.skus : layersOf(variant, "sku")
+
 /** The related entities from which derived fields of an aggregate are computed. */
 export interface RelatedAggregates {
   /** The title of a variant's product; `""` for other kinds. */
   readonly productTitle: string
   /** The variants of a product, by position; empty for other kinds. */
-  readonly variants: ReadonlyArray<Aggregate>
+  readonly variants: ReadonlyArray<Aggregate | VariantSummary>
 }
 
 /** The values that a publish to a store would send now. If nothing is pending, they equal the accepted values. */
 export const publishable = (
   aggregate: Aggregate,
   version: Pick<VersionState, "storeId" | "overrides">,
-  variants: ReadonlyArray<Aggregate>
+  variants: ReadonlyArray<Pick<Aggregate, "id" | "storeIds">>
 ): AcceptedValues => {
   const attributes = effective(aggregate.attributes, version.overrides)
   switch (aggregate.kind) {
@@ -84,7 +93,7 @@ export const derive = (aggregate: Aggregate, related: RelatedAggregates): Aggreg
     searchText: searchTextOf({
       ...aggregate,
       productTitle: related.productTitle,
-      skus: related.variants.flatMap((variant) => layersOf(variant, "sku"))
+      skus: related.variants.flatMap(skusOf)
     })
   }
 }

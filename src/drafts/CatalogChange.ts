@@ -4,6 +4,7 @@ import { EntityKind } from "../model/Attribute.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
+import type { VariantSummary } from "./Aggregate.ts"
 
 /**
  * New values by key. `null` empties a canonical value and removes an override. The type of a metafield that the entity does not
@@ -70,8 +71,10 @@ export interface LockedCatalog {
   readonly now: Timestamp
   /** The linked stores, ordered by domain. */
   readonly storeIds: ReadonlyArray<StoreId>
-  /** The entities to be written, the products of variants among them, and all variants of these products. */
+  /** The entities to be written, the products of variants among them, and all variants of these products but for `summaries`. */
   readonly aggregates: ReadonlyMap<EntityId, Aggregate>
+  /** Variants that are read in part, because the changes are not expected to write them. */
+  readonly summaries: ReadonlyMap<EntityId, VariantSummary>
   /** The draft revision of each aggregate. */
   readonly revisions: ReadonlyMap<EntityId, number>
   /** The number of the newest entry of each aggregate's history; 0: it has none. */
@@ -118,6 +121,23 @@ export const referencesOf = (change: CatalogChange): ReadonlyArray<EntityId> => 
       return change.entries.map(({ mediaId }) => mediaId)
     case "SetMembers":
       return change.productIds
+    default:
+      return []
+  }
+}
+
+/**
+ * The products all of whose variants a change may write: they get a new position, the new title of their product in their search
+ * text, or they are added to a store with their product.
+ */
+export const wholeProductsOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
+  switch (change._tag) {
+    case "OrderVariants":
+      return [change.productId]
+    case "AddToStore":
+      return [change.entityId]
+    case "SetAttributes":
+      return Object.hasOwn(change.values, "title") ? [change.entityId] : []
     default:
       return []
   }

@@ -4,7 +4,14 @@ import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type NotFound, PimLocked, RevisionConflict, type ValidationFailed } from "../model/Errors.ts"
 import type { ConnectionId, DropId, EntityId, ImportId } from "../model/Ids.ts"
-import { type CatalogChange, type Decision, idsOf, type LockedCatalog, type Plan } from "./CatalogChange.ts"
+import {
+  type CatalogChange,
+  type Decision,
+  idsOf,
+  type LockedCatalog,
+  type Plan,
+  wholeProductsOf
+} from "./CatalogChange.ts"
 import { isEmpty, planChanges, stateAfter } from "./ChangePlan.ts"
 import { DraftsRepo } from "./DraftsRepo.ts"
 import { layerChanges } from "./History.ts"
@@ -16,6 +23,25 @@ type Refusal = NotFound | ValidationFailed
 
 /** Changes that no import, drop or undo made. */
 const ofActor = { importId: null, dropId: null, undoOf: null }
+
+/** Reads the summarized variants of products completely if the changes may write all variants of the product. */
+const completing =
+  (drafts: DraftsRepo["Type"]) =>
+  (locked: LockedCatalog, changes: ReadonlyArray<CatalogChange>): Effect.Effect<LockedCatalog, never, CurrentActor> =>
+    Effect.gen(function* () {
+      const summarized = new Set([...locked.summaries.values()].map(({ parentId }) => parentId))
+      const products = new Set(changes.flatMap(wholeProductsOf).filter((id) => summarized.has(id)))
+      if (products.size === 0) return locked
+      const { accountId } = yield* CurrentActor
+      const whole = yield* drafts.lock(accountId, [...products], [])
+      return {
+        ...locked,
+        aggregates: new Map([...locked.aggregates, ...whole.aggregates]),
+        summaries: new Map([...locked.summaries].filter(([id]) => !whole.aggregates.has(id))),
+        revisions: new Map([...locked.revisions, ...whole.revisions]),
+        sequences: new Map([...locked.sequences, ...whole.sequences])
+      }
+    })
 
 /** The only way to write the catalog. Every revision of a draft gets an entry in the entity's history. */
 export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
@@ -86,8 +112,13 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       const imported = makeImportedPlans(drafts, history)
       const transaction = yield* Transaction
 
+      const complete = completing(drafts)
+
       const carryOut = (locked: LockedCatalog, changes: ReadonlyArray<CatalogChange>, author: Author) =>
-        Effect.flatMap(planChanges(locked, changes), (plan) => carryOutPlan(locked, plan, author))
+        Effect.gen(function* () {
+          const completed = yield* complete(locked, changes)
+          return yield* carryOutPlan(completed, yield* planChanges(completed, changes), author)
+        })
 
       const carryOutPlan = (locked: LockedCatalog, plan: Plan, author: Author) =>
         Effect.gen(function* () {
@@ -113,7 +144,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
         Effect.gen(function* () {
           const { accountId } = yield* CurrentActor
           const { owners, references } = ahead ?? idsOf(changes)
-          const locked = yield* drafts.lock(accountId, owners, references)
+          const locked = yield* drafts.lock(accountId, owners, references, "summarized")
           yield* ahead !== undefined && isStill(locked, ahead) ? ahead.write : carryOut(locked, select(locked), author)
         })
 
@@ -142,7 +173,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
               Effect.gen(function* () {
                 const holder = yield* importLock.share(actor.accountId)
                 const read = Option.isSome(holder) ? drafts.read : drafts.lock
-                const locked = yield* read(actor.accountId, owners, references)
+                const locked = yield* read(actor.accountId, owners, references, "summarized")
                 const { basedOn, changes } = yield* decide(locked)
                 if (Option.isSome(holder)) return yield* new PimLocked()
                 for (const [entityId, revision] of basedOn) {
@@ -160,7 +191,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
           return yield* transaction.run(
             Effect.gen(function* () {
               if (Option.isSome(yield* importLock.share(actor.accountId))) return yield* new PimLocked()
-              const locked = yield* drafts.lock(actor.accountId, owners, [])
+              const locked = yield* drafts.lock(actor.accountId, owners, [], "summarized")
               const remedy = yield* decide(locked)
               // The changes were decided from the locked state. A change that is not possible is therefore a defect.
               const after = yield* Effect.orDie(

@@ -11,7 +11,15 @@ import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { fits } from "../model/KeyRule.ts"
 import { sameJson } from "../model/SameJson.ts"
-import { derive, inOrderOf, publishable, sameAttributes, sameOrder, samePublishable } from "./Aggregate.ts"
+import {
+  derive,
+  inOrderOf,
+  publishable,
+  sameAttributes,
+  sameOrder,
+  samePublishable,
+  type VariantSummary
+} from "./Aggregate.ts"
 import type { CatalogChange, LockedCatalog, NewValues, Plan } from "./CatalogChange.ts"
 import { layersOf } from "./Divergence.ts"
 
@@ -105,6 +113,7 @@ export class ChangePlanner {
     this.locked = locked
     this.aggregates = new Map(locked.aggregates)
     for (const aggregate of locked.aggregates.values()) this.addVariant(aggregate)
+    for (const summary of locked.summaries.values()) this.addVariant(summary)
   }
 
   apply(change: CatalogChange): Outcome {
@@ -189,14 +198,20 @@ export class ChangePlanner {
   }
 
   private kindOf(id: EntityId): EntityKind | undefined {
-    return this.aggregates.get(id)?.kind ?? this.locked.kinds.get(id)
+    return (
+      this.aggregates.get(id)?.kind ??
+      (this.locked.summaries.has(id) ? "variant" : undefined) ??
+      this.locked.kinds.get(id)
+    )
   }
 
-  private variantsOf(productId: EntityId): ReadonlyArray<Aggregate> {
-    return (this.variantIds.get(productId) ?? []).flatMap((id) => this.aggregates.get(id) ?? []).sort(byPosition)
+  private variantsOf(productId: EntityId): ReadonlyArray<Aggregate | VariantSummary> {
+    return (this.variantIds.get(productId) ?? [])
+      .flatMap((id) => this.aggregates.get(id) ?? this.locked.summaries.get(id) ?? [])
+      .sort(byPosition)
   }
 
-  private addVariant({ id, parentId }: Aggregate): void {
+  private addVariant({ id, parentId }: Pick<Aggregate, "id" | "parentId">): void {
     if (parentId === null) return
     const siblings = this.variantIds.get(parentId)
     if (siblings === undefined) this.variantIds.set(parentId, [id])
@@ -352,12 +367,12 @@ export class ChangePlanner {
   private orderVariants({ productId, variantIds }: Change<"OrderVariants">): Outcome {
     const product = this.aggregates.get(productId)
     if (product?.kind !== "product") return Either.left(new NotFound())
-    const variants = this.variantsOf(productId)
-    const before = variants.map(({ id }) => id)
+    const before = this.variantsOf(productId).map(({ id }) => id)
     if (!sameOrder([...before].sort(), [...variantIds].sort()))
       return invalid("variantIds", "must name every variant of the product once")
     if (sameOrder(before, variantIds)) return done
-    for (const variant of variants) this.put({ ...variant, position: variantIds.indexOf(variant.id) }, "state")
+    for (const variant of before.flatMap((id) => this.aggregates.get(id) ?? []))
+      this.put({ ...variant, position: variantIds.indexOf(variant.id) }, "state")
     this.put(product, "canonical")
     return done
   }

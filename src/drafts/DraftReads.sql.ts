@@ -9,6 +9,7 @@ import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { PublishError, PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
+import type { VariantSummary } from "./Aggregate.ts"
 import type { ReadForChange } from "./DraftsRepo.ts"
 
 const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
@@ -29,6 +30,16 @@ const selectEach = (sql: SqlClient, ids: ReadonlyArray<EntityId>, select: (id: F
 
 /** Statements of a list are planned at each call. */
 const plannedFor = (sql: SqlClient, ids: ReadonlyArray<EntityId>) => sql.literal(ids.length === 1 ? "" : planCustom)
+
+const Summary = withoutChecks(
+  Schema.Struct({
+    id: EntityId,
+    parentId: EntityId,
+    position: Schema.NullOr(Schema.Number),
+    sku: Schema.NullOr(Schema.String),
+    versions: Schema.Array(Schema.Tuple(StoreId, Schema.NullOr(Schema.String)))
+  })
+)
 
 /** Statements that read the rows of entities. `rowLock`: the end of each, which locks the rows or not. */
 const makeEntityReads = (sql: SqlClient, rowLock: Fragment) => {
@@ -113,7 +124,40 @@ const makeEntityReads = (sql: SqlClient, rowLock: Fragment) => {
       ) l ${planned}`
   )
 
-  return { readOwners, readVariants }
+  const summaries = (accountId: AccountId, id: Fragment) => sql`
+    SELECT e.id, e.parent_id AS "parentId", e.position, e.attributes -> 'sku' ->> 'value' AS sku, v.versions
+    FROM entity e
+    CROSS JOIN LATERAL (
+      SELECT coalesce(json_agg(json_build_array(s.store_id, s.overrides -> 'sku' ->> 'value')), '[]') AS versions
+      FROM store_version s WHERE s.account_id = ${accountId} AND s.entity_id = e.id
+    ) v
+    WHERE e.account_id = ${accountId} AND e.parent_id = ${id}`
+
+  const readSummaries = findAll(Summary)(
+    ({ accountId, ids }: typeof Ids.Type) =>
+      sql`${selectEach(sql, ids, (id) => summaries(accountId, id))} ${plannedFor(sql, ids)}`
+  )
+
+  return { readOwners, readVariants, readSummaries }
+}
+
+const toSummary = (
+  { id, parentId, position, sku, versions }: typeof Summary.Type,
+  places: ReadonlyMap<StoreId, number>
+): VariantSummary => {
+  const placed = versions
+    .flatMap(([storeId, override]) => {
+      const place = places.get(storeId)
+      return place === undefined ? [] : [{ place, storeId, override }]
+    })
+    .sort((a, b) => a.place - b.place)
+  return {
+    id,
+    parentId,
+    position,
+    storeIds: placed.map(({ storeId }) => storeId),
+    skus: [sku ?? "", ...placed.map(({ override }) => override ?? "")]
+  }
 }
 
 const Version = Schema.Struct({
@@ -225,15 +269,17 @@ const makeRelatedReads = (sql: SqlClient, isDistributed: boolean) => {
 }
 
 const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Fragment): ReadForChange => {
-  const { readOwners, readVariants } = makeEntityReads(sql, rowLock)
+  const { readOwners, readSummaries, readVariants } = makeEntityReads(sql, rowLock)
   const { readKinds, readMembers, readParts } = makeRelatedReads(sql, isDistributed)
 
-  return (accountId, owners, references) =>
+  return (accountId, owners, references, others = "complete") =>
     Effect.gen(function* () {
       const ownerRows = yield* readOwners(accountId, owners)
       const products = ownerRows.filter(({ kind }) => kind === "product").map(({ id }) => id)
+      const request = { accountId, ids: products }
       // A separate statement also sees variants that were added while this transaction waited for the lock of the product.
-      const variants = products.length === 0 ? [] : yield* readVariants({ accountId, ids: products })
+      const variants = products.length === 0 || others === "summarized" ? [] : yield* readVariants(request)
+      const summaries = products.length === 0 || others === "complete" ? [] : yield* readSummaries(request)
       const entities = new Map([...ownerRows, ...variants].map((entity) => [entity.id, entity]))
       const ids = [...entities.keys()]
       const { now, storeIds, ...parts } = yield* readParts({ accountId, ids })
@@ -256,6 +302,9 @@ const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Frag
         now,
         storeIds,
         kinds: new Map(kinds.map(({ id, kind }) => [id, kind])),
+        summaries: new Map(
+          summaries.flatMap((row) => (entities.has(row.id) ? [] : [[row.id, toSummary(row, places)] as const]))
+        ),
         revisions: new Map([...entities].map(([id, { draftRevision }]) => [id, draftRevision])),
         sequences: new Map(parts.sequences.map(({ entityId, last }) => [entityId, last ?? 0])),
         aggregates: new Map(

@@ -135,7 +135,9 @@ export const decideAddition =
               }
             ])
       ])
-      const variants = [...locked.aggregates.values()].filter(({ parentId }) => parentId === entityId).sort(byPosition)
+      const variants = [...locked.aggregates.values(), ...locked.summaries.values()]
+        .filter(({ parentId }) => parentId === entityId)
+        .sort(byPosition)
       return {
         changes: [aggregate, ...variants].map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
         basedOn: new Map()

@@ -1,10 +1,11 @@
-import { Clock, type Context, Effect, Layer, Ref } from "effect"
+import { Array as Arr, Clock, type Context, Effect, Layer, Ref } from "effect"
 import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { linkedStores, type MemoryEntity } from "../catalog/CatalogState.memory.ts"
 import { type MemorySlices, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { fromMillis, max, plusMicros, type Timestamp } from "../model/Timestamp.ts"
+import { skusOf, type VariantSummary } from "./Aggregate.ts"
 import type { Plan } from "./CatalogChange.ts"
 import { type ChangeNote, emptyNote, noteOf } from "./ChangeNote.ts"
 import { DraftsRepo, type ReadForChange } from "./DraftsRepo.ts"
@@ -110,7 +111,7 @@ export const layerDraftsRepoMemory = Layer.effect(
           lastChangedAt
         }
       })
-    const readForChange: ReadForChange = (accountId, owners, references) =>
+    const readForChange: ReadForChange = (accountId, owners, references, others = "complete") =>
       Effect.gen(function* () {
         const account = (yield* Ref.get(store)).get(accountId)
         const all = [...(account?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
@@ -120,6 +121,8 @@ export const layerDraftsRepoMemory = Layer.effect(
         const products = new Set<EntityId | null>(locked.filter(({ kind }) => kind === "product").map(({ id }) => id))
         const variants = all.filter(({ parentId }) => parentId !== null && products.has(parentId))
         const storeIds = linkedStores(account).map(({ id }) => id)
+        const isSummarized = ({ id }: Aggregate) => others === "summarized" && !ownerIds.has(id)
+        const [complete, summarized] = Arr.partition(variants, isSummarized)
         return {
           now: yield* now,
           storeIds,
@@ -132,12 +135,8 @@ export const layerDraftsRepoMemory = Layer.effect(
           revisions: new Map([...(account?.entities ?? [])].map(([id, { draftRevision }]) => [id, draftRevision])),
           // The history in memory is in the order of its entries, without numbers.
           sequences: new Map(),
-          aggregates: new Map(
-            [...locked, ...variants].map((aggregate) => {
-              const versions = versionsOn(storeIds, aggregate)
-              return [aggregate.id, { ...aggregate, versions, storeIds: versions.map(({ storeId }) => storeId) }]
-            })
-          )
+          aggregates: new Map([...locked, ...complete].map((each) => [each.id, onStores(storeIds, each)])),
+          summaries: new Map(summarized.map((each) => [each.id, summaryOf(onStores(storeIds, each))]))
         }
       })
     const memory: Context.Tag.Service<DraftsRepo> = {
@@ -166,6 +165,13 @@ export const layerDraftsRepoMemory = Layer.effect(
   })
 )
 
-/** The versions on these stores, in the order of the stores. Versions on unlinked stores are stored but not returned. */
-const versionsOn = (storeIds: ReadonlyArray<StoreId>, { versions }: Aggregate) =>
-  storeIds.flatMap((id) => versions.find(({ storeId }) => storeId === id) ?? [])
+/** An entity with its versions on these stores, in their order. Versions on unlinked stores are stored but not returned. */
+const onStores = (stores: ReadonlyArray<StoreId>, aggregate: Aggregate): Aggregate => {
+  const versions = stores.flatMap((id) => aggregate.versions.find(({ storeId }) => storeId === id) ?? [])
+  return { ...aggregate, versions, storeIds: versions.map(({ storeId }) => storeId) }
+}
+
+const summaryOf = (variant: Aggregate): VariantSummary => {
+  const { id, parentId, position, storeIds } = variant
+  return { id, parentId, position, storeIds, skus: skusOf(variant) }
+}

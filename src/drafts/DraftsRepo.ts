@@ -7,11 +7,18 @@ import type { ChangeNote } from "./ChangeNote.ts"
 import { makeDraftReads } from "./DraftReads.sql.ts"
 import { makeDraftWrites } from "./DraftWrites.ts"
 
-/** Reads the entities that a change affects, and the kinds of those that it refers to. */
+/**
+ * How the other variants of the affected products are read. `complete`: locked, with all data. `summarized`: not locked, and only in
+ * part, for changes that do not write them. A product can have thousands of variants, each with a version for every store.
+ */
+export type OtherVariants = "complete" | "summarized"
+
+/** Reads the entities that a change affects, and the kinds of those that it refers to. `others`: `complete` if it is left out. */
 export type ReadForChange = (
   accountId: AccountId,
   owners: ReadonlyArray<EntityId>,
-  references: ReadonlyArray<EntityId>
+  references: ReadonlyArray<EntityId>,
+  others?: OtherVariants
 ) => Effect.Effect<LockedCatalog>
 
 /** The steps of every write to the catalog, in one transaction and in this order: lock, save, raise. */
@@ -21,7 +28,7 @@ export class DraftsRepo extends Context.Tag("catalog/DraftsRepo")<
     /**
      * Locks the existing entities among `owners` and the products of variants among them, then the variants of all these products.
      * Reads all data that a plan needs. Owners are locked before variants, each set in the order of ids, so writers cannot
-     * deadlock.
+     * deadlock. Nobody writes a variant without the lock of its product, so summaries stay true without a lock.
      */
     readonly lock: ReadForChange
     /** As `lock`, without locks. For work that does not write what it reads, and for a write that is refused anyway. */

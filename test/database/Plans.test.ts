@@ -541,6 +541,8 @@ const draft = (round: number) =>
     yield* drafts.lock(accountId, owners, references)
     yield* drafts.read(accountId, owners, references)
     yield* drafts.read(accountId, owners.slice(0, 1), [])
+    yield* drafts.lock(accountId, owners, references, "summarized")
+    yield* drafts.lock(accountId, owners.slice(0, 1), [], "summarized")
     yield* (yield* ImportLockRepo).shareDuringImport(accountId)
   }).pipe(actingAs(owner))
 

@@ -28,11 +28,11 @@ const unsorted = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     return {
       ...drafts,
-      lock: (accountId, owners, references) =>
+      lock: (accountId, owners, references, others) =>
         Effect.forEach(owners, (id) =>
           // As in a repository inside a transaction: after a deadlock, the transaction is repeated.
           Effect.orDie(sql`SELECT id FROM entity WHERE account_id = ${accountId} AND id = ${id} FOR UPDATE`)
-        ).pipe(Effect.zipRight(drafts.lock(accountId, owners, references)))
+        ).pipe(Effect.zipRight(drafts.lock(accountId, owners, references, others)))
     }
   })
 )

@@ -70,9 +70,9 @@ const inGivenOrder = Layer.effect(
   DraftsRepo,
   Effect.map(DraftsRepo, (drafts) => ({
     ...drafts,
-    lock: (accountId, owners, references) =>
+    lock: (accountId, owners, references, others) =>
       Effect.map(
-        Effect.forEach(owners, (id) => drafts.lock(accountId, [id], references)),
+        Effect.forEach(owners, (id) => drafts.lock(accountId, [id], references, others)),
         (each): LockedCatalog => {
           const [first] = each
           if (first === undefined) throw new Error("nothing to lock")

@@ -12,10 +12,11 @@ export const countingLocks = Layer.effect(
     const calls = yield* LockCalls
     return {
       ...drafts,
-      lock: (...request) =>
+      // A transaction locks first with summaries. It may lock the summarized variants later, which is no repetition.
+      lock: (accountId, owners, references, others) =>
         Effect.zipRight(
-          Ref.update(calls, (count) => count + 1),
-          drafts.lock(...request)
+          Ref.update(calls, (count) => count + (others === "summarized" ? 1 : 0)),
+          drafts.lock(accountId, owners, references, others)
         )
     } satisfies Context.Tag.Service<DraftsRepo>
   })

@@ -52,7 +52,8 @@ const makeCatalog = () => {
     aggregates: new Map(),
     revisions: new Map(),
     sequences: new Map(),
-    kinds: new Map()
+    kinds: new Map(),
+    summaries: new Map()
   }
   const all = (kind: Aggregate["kind"]) => [...locked.aggregates.values()].filter((entity) => entity.kind === kind)
   const variants = () => all("variant").sort((left, right) => (left.position ?? 0) - (right.position ?? 0))

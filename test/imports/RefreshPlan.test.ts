@@ -60,7 +60,8 @@ const makeCatalog = (stores: ReadonlyArray<StoreId>, values: Partial<Record<Enti
     aggregates: new Map(),
     revisions: new Map(),
     sequences: new Map(),
-    kinds: new Map()
+    kinds: new Map(),
+    summaries: new Map()
   }
   const apply = (changes: ReadonlyArray<CatalogChange>) => {
     const plan = Either.getOrThrow(planChanges(locked, changes))
