@@ -276,7 +276,8 @@ const raiseByHand = async (
     `INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind, sequence)
      SELECT v.account_id, v.entity_id, e.draft_revision, v.store_id, 'attributes',
             jsonb_build_array(jsonb_build_object('key', $3::text, 'old', '', 'new', $4::text)), 'cli',
-            (SELECT coalesce(max(h.sequence), 0) + 1 FROM entity_history h WHERE h.account_id = $1 AND h.entity_id = v.entity_id)
+            (SELECT coalesce(max(h.sequence), 0) FROM entity_history h WHERE h.account_id = $1 AND h.entity_id = v.entity_id)
+              + row_number() OVER (PARTITION BY v.entity_id)
      FROM store_version v JOIN entity e ON e.account_id = v.account_id AND e.id = v.entity_id
      WHERE v.account_id = $1 AND v.entity_id = ANY($2::uuid[]) AND v.overrides -> $3::text ->> 'value' = $4`,
     [accountId, ids, field, value]
