@@ -1,9 +1,9 @@
-import { createHash } from "node:crypto"
 import { CatalogChange } from "../drafts/CatalogChange.ts"
 import type { PlannedDrop } from "../drops/Drop.ts"
 import { type AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
 import type { Store } from "../model/Store.ts"
 import { plusMicros, type Timestamp } from "../model/Timestamp.ts"
+import { uuidOf } from "../runtime/Identifiers.ts"
 import {
   type Edit,
   type FirstPublish,
@@ -19,17 +19,6 @@ import { localPrice, localValues, variantValues } from "./DemoVariants.ts"
 export type DemoStores = readonly [china: Store, europe: Store, gulf: Store]
 
 const storeNames = ["china", "europe", "gulf"] as const
-
-/** A name-based UUID (RFC 9562, version 5): the same namespace and name always give the same UUID. */
-const uuidOf = (namespace: string, name: string): string => {
-  const hash = createHash("sha1")
-    .update(Buffer.from(namespace.replaceAll("-", ""), "hex"))
-    .update(name)
-    .digest()
-  hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x50, 6)
-  hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8)
-  return hash.toString("hex", 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5")
-}
 
 /** The three stores of a demo account. Ids and domains are derived from the account's id, so each account has different ones. */
 export const demoStores = (accountId: AccountId): DemoStores => {

@@ -3,6 +3,7 @@ import { Transaction } from "../database/Transaction.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { typesFor } from "../drafts/DraftWrite.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
+import { valueOf } from "../model/Attribute.ts"
 import { definitionOf } from "../model/Definition.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
@@ -10,7 +11,7 @@ import type { KeyRules } from "../model/KeyRules.ts"
 import type { Store } from "../model/Store.ts"
 import { DigestMap } from "../runtime/DigestMap.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
-import { UuidSource } from "../runtime/Identifiers.ts"
+import { UuidSource, uuidOf } from "../runtime/Identifiers.ts"
 import { makePause } from "../runtime/Pause.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { omitUnlinked, variantsByProduct } from "./CatalogView.ts"
@@ -21,8 +22,11 @@ import { ImportedMetafields } from "./ImportedMetafields.ts"
 import { type ImportedProduct, ImportProblems, quoted } from "./ImportedProduct.ts"
 import { type Compared, ImportStaging, partsAtOnce, type ReportProgress } from "./ImportStaging.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
+import type { ImageAddresses } from "./plan/ImportPlan.ts"
 import { planProduct } from "./plan/ProductPlan.ts"
+import { effectiveOn } from "./plan/StoreVersion.ts"
 import type { StoreProduct } from "./StoreProduct.ts"
+import { addressOf } from "./StoreValue.ts"
 
 /** A checked Shopify product export. A SKU that several products of the file share is not used for matching. */
 export interface CheckedFile extends InspectedCsv {
@@ -31,6 +35,20 @@ export interface CheckedFile extends InspectedCsv {
 }
 
 type ProductPart = Extract<ShopifyCsvPart, { readonly _tag: "Product" }>
+
+/** What the batches of a file have in common. */
+interface BatchContext {
+  readonly id: ImportId
+  readonly file: CheckedFile
+  readonly rules: KeyRules
+  /** The results of earlier batches. */
+  readonly earlier: {
+    /** The line on which each matched product begins in the file, by the product's id in the catalog. */
+    readonly lines: DigestMap
+    /** The addresses of files that several products name, and that one of them creates or adds to the store. */
+    readonly images: DigestMap
+  }
+}
 
 /** Compares batches of an export's products with the catalog, each in one transaction. */
 const makeBatchPlanning = Effect.gen(function* () {
@@ -42,32 +60,35 @@ const makeBatchPlanning = Effect.gen(function* () {
     accountId: AccountId,
     store: Store,
     batch: ReadonlyArray<ImportedProduct>,
-    { rules, sharedSkus }: Pick<CheckedFile, "sharedSkus"> & { readonly rules: KeyRules },
-    earlierLines: DigestMap,
+    { earlier, file: { imageAddresses, sharedSkus }, id, rules }: BatchContext,
     problems: ImportProblems
   ) =>
     transaction.run(
       Effect.gen(function* () {
         const skusOf = ({ variants }: ImportedProduct) =>
           variants.flatMap(({ values }) => (values.sku && !sharedSkus.has(values.sku) ? [values.sku] : []))
-        const { byHandle, bySku } = yield* repo.match(
-          accountId,
-          batch.flatMap(skusOf),
-          batch.flatMap(({ handle, writtenHandle = handle }) => [...new Set([handle, writtenHandle])])
-        )
+        const { byAddress, byHandle, bySku } = yield* repo.match(accountId, {
+          skus: batch.flatMap(skusOf),
+          handles: batch.flatMap(({ handle, writtenHandle = handle }) => [...new Set([handle, writtenHandle])]),
+          addresses: batch.flatMap(({ images }) => images.map(({ url }) => addressOf(url)))
+        })
         const targets = new Map<ImportedProduct, EntityId>()
         const lines = new Map<EntityId, number>()
         for (const product of batch) {
-          const target = findTarget(product, { byHandle, bySku, earlierLines, lines }, problems)
+          const target = findTarget(product, { byHandle, bySku, earlierLines: earlier.lines, lines }, problems)
           if (target === undefined) continue
           lines.set(target, product.line)
           targets.set(product, target)
         }
-        if (problems.count > 0) return { plans: [], lines }
+        const planned = new Set<string>()
+        if (problems.count > 0) return { plans: [], lines, images: planned }
         const { aggregates, storeIds } = yield* drafts.read(accountId, [...targets.values()], [])
         const products = new Map([...aggregates].map(([id, aggregate]) => [id, omitUnlinked(storeIds, aggregate)]))
         const variantsOf = variantsByProduct(products.values())
-        const mediaIds = [...products.values()].flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))
+        const mediaIds = [
+          ...[...products.values()].flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId)),
+          ...[...byAddress.values()].map(({ mediaId }) => mediaId)
+        ]
         const media = yield* drafts.read(accountId, [...new Set(mediaIds)], [])
         const sharedMedia = yield* repo.shownElsewhere(
           accountId,
@@ -75,6 +96,24 @@ const makeBatchPlanning = Effect.gen(function* () {
             (products.get(productId)?.gallery ?? []).map(({ mediaId }) => ({ mediaId, productId }))
           )
         )
+        const isNamedByMore = (address: string) => imageAddresses.get(address) === 2
+        const isFirst = (address: string) => {
+          const first = earlier.images.get(address) === undefined && !planned.has(address)
+          planned.add(address)
+          return first
+        }
+        const addresses: ImageAddresses = {
+          isNamed: (address) => imageAddresses.get(address) !== undefined,
+          findFile: (address) => {
+            const found = byAddress.get(address)
+            const file = found && media.aggregates.get(found.mediaId)
+            if (!file || addressOf(valueOf(effectiveOn(file, store.id), "url")) !== address) return undefined
+            const isNamed = isNamedByMore(address)
+            return { file, isShared: found.isShown || isNamed, isNew: !isNamed || isFirst(address) }
+          },
+          share: (address) =>
+            isNamedByMore(address) ? { id: EntityId.make(uuidOf(id, address)), isNew: isFirst(address) } : undefined
+        }
         const nextUuid = yield* UuidSource
         const planOne = (product: ImportedProduct) => {
           const target = targets.get(product)
@@ -86,12 +125,12 @@ const makeBatchPlanning = Effect.gen(function* () {
           )
           return planProduct(
             toStoreProduct(product, rules),
-            { product: here, variants, media: files, sharedMedia },
+            { product: here, variants, media: files, sharedMedia, addresses },
             { storeId: store.id, isComplete: false, isAnsweredByStore: store.platform !== "none" },
             () => EntityId.make(nextUuid())
           )
         }
-        return { plans: yield* Effect.sync(() => batch.map(planOne)), lines }
+        return { plans: yield* Effect.sync(() => batch.map(planOne)), lines, images: planned }
       })
     )
 })
@@ -119,8 +158,7 @@ export const makeImportComparison = Effect.gen(function* () {
       const rules = yield* definitions.rulesWith(accountId, filled.map(definitionOf))
       const metafields = new ImportedMetafields(file, rules)
       const problems = new ImportProblems()
-      // The line on which each matched product begins in the file, by the product's id in the catalog.
-      const earlierLines = new DigestMap()
+      const earlier = { lines: new DigestMap(), images: new DigestMap() }
       const staging = new ImportStaging(repo, accountId, id, store.id)
       const pause = yield* makePause
       const planParts = (parts: Chunk.Chunk<ProductPart>) =>
@@ -128,11 +166,11 @@ export const makeImportComparison = Effect.gen(function* () {
           const batch = Chunk.toReadonlyArray(parts).map(({ product }) =>
             metafields.convertProduct(product, (problem) => problems.add(problem))
           )
-          const context = { rules, sharedSkus: file.sharedSkus }
-          const { lines, plans } = yield* planBatch(accountId, store, batch, context, earlierLines, problems)
-          for (const [target, line] of lines) earlierLines.set(target, line)
+          const planned = yield* planBatch(accountId, store, batch, { id, file, rules, earlier }, problems)
+          for (const [target, line] of planned.lines) earlier.lines.set(target, line)
+          for (const address of planned.images) earlier.images.set(address, 1)
           return {
-            plans,
+            plans: planned.plans,
             done: Option.match(Chunk.last(parts), { onNone: () => 0, onSome: ({ rowsRead }) => rowsRead })
           }
         })

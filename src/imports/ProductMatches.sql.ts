@@ -11,7 +11,15 @@ interface ShownFile {
   readonly productId: EntityId
 }
 
-/** Finds the products that the lines of an export match. */
+/** The keys of a batch of an export by which products and files are matched. */
+export interface ExportedKeys {
+  readonly skus: ReadonlyArray<string>
+  readonly handles: ReadonlyArray<string>
+  /** Addresses of images, without their query. */
+  readonly addresses: ReadonlyArray<string>
+}
+
+/** Finds the products and files that the lines of an export match. */
 export const makeProductMatchStatements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
@@ -36,6 +44,26 @@ export const makeProductMatchStatements = Effect.gen(function* () {
   const findBySku = findProducts("e.parent_id", "e.kind = 'variant' AND e.attributes #>> '{sku,value}' = k.key")
   const findByHandle = findProducts("e.id", "e.kind = 'product' AND e.attributes #>> '{handle,value}' = k.key")
 
+  const FileAtAddress = Schema.Struct({ key: Schema.String, mediaId: EntityId, isShown: Schema.Boolean })
+  const findFiles = findAll(FileAtAddress)(
+    (accountId: AccountId, addresses: ReadonlyArray<string>) => sql`
+      SELECT k.key, f.id AS "mediaId",
+             EXISTS (
+               SELECT FROM entity_media g WHERE g.account_id = ${accountId} AND g.media_id = f.id
+             ) AS "isShown"
+      FROM (SELECT DISTINCT unnest(${addresses}::text[]) AS key) k
+      CROSS JOIN LATERAL (
+        SELECT e.id FROM entity e
+        WHERE e.account_id = ${accountId} AND e.kind = 'media'
+          AND md5(split_part(e.attributes #>> '{url,value}', '?', 1)) = md5(k.key)
+        LIMIT 1
+      ) f`
+  )
+  const findByAddress = (accountId: AccountId, addresses: ReadonlyArray<string>) =>
+    addresses.length === 0
+      ? Effect.succeed(new Map<string, typeof FileAtAddress.Type>())
+      : Effect.map(findFiles(accountId, addresses), (rows) => new Map(rows.map((row) => [row.key, row])))
+
   const findShownElsewhere = findAll(Schema.Struct({ mediaId: EntityId }))(
     (accountId: AccountId, shown: ReadonlyArray<ShownFile>) => sql`
       SELECT DISTINCT k.media_id AS "mediaId"
@@ -59,8 +87,17 @@ export const makeProductMatchStatements = Effect.gen(function* () {
       shown.length === 0
         ? Effect.succeed(new Set<EntityId>())
         : Effect.map(findShownElsewhere(accountId, shown), (rows) => new Set(rows.map(({ mediaId }) => mediaId))),
-    /** Finds products by the SKUs of their variants and by handle. A key that two entities share matches nothing. */
-    match: (accountId: AccountId, skus: ReadonlyArray<string>, handles: ReadonlyArray<string>) =>
-      orDie(Effect.all({ bySku: findBySku(accountId, skus), byHandle: findByHandle(accountId, handles) }))
+    /**
+     * Finds products by the SKUs of their variants and by handle; a key that two entities share matches nothing. Finds files by address,
+     * one for each, and tells whether any product or variant shows the file.
+     */
+    match: (accountId: AccountId, { addresses, handles, skus }: ExportedKeys) =>
+      orDie(
+        Effect.all({
+          bySku: findBySku(accountId, skus),
+          byHandle: findByHandle(accountId, handles),
+          byAddress: findByAddress(accountId, addresses)
+        })
+      )
   }
 })

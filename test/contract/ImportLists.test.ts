@@ -82,6 +82,25 @@ for (const side of sides)
         })
       )
 
+      it.effect("finds a file by its address without the query, and knows whether an entity shows it", () =>
+        Effect.gen(function* () {
+          const { accountId, actor, repo, variant } = yield* anImport
+          yield* Effect.gen(function* () {
+            const url = "https://cdn.example/a.jpg"
+            const file = yield* anEntity("media", { url: `${url}?v=1` })
+            yield* anEntity("media", { url: `${url}.png` })
+            const find = Effect.map(
+              repo.match(accountId, { skus: [], handles: [], addresses: [url, `${url}?v=1`, url] }),
+              ({ byAddress }) => [...byAddress]
+            )
+            assert.deepStrictEqual(yield* find, [[url, { key: url, mediaId: file, isShown: false }]])
+            const entries = [{ mediaId: file, storeIds: [] }]
+            yield* (yield* CatalogChanges).apply([CatalogChange.SetGallery({ entityId: variant, entries })])
+            assert.deepStrictEqual(yield* find, [[url, { key: url, mediaId: file, isShown: true }]])
+          }).pipe(actingAs(actor))
+        })
+      )
+
       it.effect("keeps the data of the store that it will apply until it ends", () =>
         Effect.gen(function* () {
           const { accountId, id, repo, storeId } = yield* anImport

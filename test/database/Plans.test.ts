@@ -1111,7 +1111,9 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
     })
 
     for (const [index, use] of Object.entries({
-      entity_sku: Effect.flatMap(ImportsRepo, ({ match }) => match(accountId, ["sku-4711"], [])),
+      entity_sku: Effect.flatMap(ImportsRepo, ({ match }) =>
+        match(accountId, { skus: ["sku-4711"], handles: [], addresses: [] })
+      ),
       entity_variants: Effect.flatMap(DraftsRepo, ({ lock }) => lock(accountId, [product(4_711)], []))
     }))
       it.effect(`are reported to scan a table if the index ${index} is missing`, () =>

@@ -68,6 +68,18 @@ for (const engine of engines) {
                  (SELECT json_agg(to_jsonb(a) - 'version' - 'feed_seq' ORDER BY a.account_id) FROM account_state a) AS accounts,
                  (SELECT json_agg(to_jsonb(s) - 'last_imported_at' ORDER BY s.id) FROM store s) AS stores`
         })
+        const picturesOf = (accountId: AccountId, handle: string) =>
+          Effect.flatMap(
+            SqlClient.SqlClient,
+            (sql) => sql<GalleryEntry & { readonly url: string; readonly alt: string; readonly onStores: number }>`
+              SELECT m.attributes #>> '{url,value}' AS url, m.attributes #>> '{alt,value}' AS alt,
+                     cardinality(m.store_ids) AS "onStores", g.media_id AS "mediaId", g.store_ids AS "storeIds"
+              FROM entity e
+              JOIN entity_media g ON g.account_id = e.account_id AND g.entity_id = e.id
+              JOIN entity m ON m.account_id = e.account_id AND m.id = g.media_id
+              WHERE e.account_id = ${accountId} AND e.attributes #>> '{handle,value}' = ${handle}
+              ORDER BY g.position`
+          )
         /**
          * The values that recording an import changes: the store's last import, and the account's version and feed
          * position.
@@ -563,14 +575,7 @@ for (const engine of engines) {
                     WHERE account_id = ${actor.accountId} AND attributes #>> '{handle,value}' = ${handle}`,
                   ([row]) => row?.id as EntityId
                 )
-              const picturesOf = (handle: string) => sql<GalleryEntry & { readonly url: string }>`
-                SELECT m.attributes #>> '{url,value}' AS url, g.media_id AS "mediaId", g.store_ids AS "storeIds"
-                FROM entity e
-                JOIN entity_media g ON g.account_id = e.account_id AND g.entity_id = e.id
-                JOIN entity m ON m.account_id = e.account_id AND m.id = g.media_id
-                WHERE e.account_id = ${actor.accountId} AND e.attributes #>> '{handle,value}' = ${handle}
-                ORDER BY g.position`
-              const entries = yield* picturesOf("boots")
+              const entries = yield* picturesOf(actor.accountId, "boots")
               yield* (yield* CatalogChanges).apply([
                 CatalogChange.SetGallery({
                   entityId: yield* idOf("hat"),
@@ -578,10 +583,132 @@ for (const engine of engines) {
                 })
               ])
               yield* bring(file("new.csv", [header, boots[0]?.replace("b.jpg?v=1", "new.jpg") ?? ""]), "us.example")
-              const addresses = (handle: string) => Effect.map(picturesOf(handle), (all) => all.map(({ url }) => url))
+              const addresses = (handle: string) =>
+                Effect.map(picturesOf(actor.accountId, handle), (all) => all.map(({ url }) => url))
               const [old, replaced] = ["https://cdn.example/b.jpg?v=1", "https://cdn.example/new.jpg"]
               assert.deepStrictEqual(yield* addresses("boots"), [old, replaced])
               assert.deepStrictEqual(yield* addresses("hat"), [old])
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect(
+          "products that name the same picture address share one file, and the same file again changes nothing",
+          () =>
+            Effect.gen(function* () {
+              const { accountId, actor } = yield* anAccount({ domains: ["us.example"] })
+              yield* Effect.gen(function* () {
+                // Enough products between the first and the last for two batches.
+                const between = Array.from({ length: 260 }, (_, n) => `p-${n},P ${n},P-${n},,`)
+                const path = file("shared.csv", [
+                  "Handle,Title,Variant SKU,Image Src,Image Alt Text",
+                  "first,First,F-1,https://cdn.example/size.png?v=1,Sizes",
+                  "second,Second,S-1,https://cdn.example/own.png,Own",
+                  "second,,,https://cdn.example/size.png?v=2,Other sizes",
+                  ...between,
+                  "last,Last,L-1,https://cdn.example/size.png?v=1,"
+                ])
+                assert.deepInclude((yield* bring(path, "us.example")).summary, { created: 263 })
+                const shown = Effect.forEach(["first", "second", "last"], (handle) =>
+                  Effect.map(picturesOf(accountId, handle), (all) =>
+                    all.map(({ alt, mediaId, onStores, storeIds }) => ({
+                      alt,
+                      mediaId,
+                      onStores,
+                      shownOn: storeIds.length
+                    }))
+                  )
+                )
+                const [first, second, last] = yield* shown
+                const [sizes] = first ?? []
+                assert.deepInclude(sizes, { alt: "Sizes", onStores: 1, shownOn: 1 })
+                assert.deepStrictEqual([first?.length, second?.[1], last], [1, sizes, [sizes]])
+                assert.strictEqual(second?.length, 2)
+                const before = yield* everything
+                assert.deepInclude((yield* bring(path, "us.example")).summary, { created: 0, updated: 0 })
+                assert.deepStrictEqual(yield* everything, before)
+              }).pipe(actingAs(actor))
+            })
+        )
+
+        it.effect(
+          "a product shows the file of the account that has its picture address, with the values of that file",
+          () =>
+            Effect.gen(function* () {
+              const { accountId, actor } = yield* anAccount({ domains: ["us.example", "eu.example"] })
+              yield* Effect.gen(function* () {
+                yield* bring(us, "us.example")
+                const [picture] = yield* picturesOf(accountId, "boots")
+                const hats = (name: string, address: string, ...lines: ReadonlyArray<string>) =>
+                  file(name, [header, ...lines, `hat,Hat,Fell,,Title,Default Title,H-1,5.00,${address},A hat,,1`])
+                const same = hats("same.csv", "https://cdn.example/b.jpg?v=2")
+                yield* bring(same, "us.example")
+                assert.deepStrictEqual<ReadonlyArray<unknown>>(yield* picturesOf(accountId, "hat"), [picture])
+                const before = yield* everything
+                yield* bring(same, "us.example")
+                assert.deepStrictEqual(yield* everything, before)
+                // The file gives another picture to the boots.
+                const moved = hats(
+                  "moved.csv",
+                  "https://cdn.example/b.jpg",
+                  boots[0]?.replace("b.jpg", "new.jpg") ?? ""
+                )
+                yield* bring(moved, "us.example")
+                assert.deepStrictEqual<ReadonlyArray<unknown>>(yield* picturesOf(accountId, "hat"), [picture])
+                // On another store, the product of the other store's file shows it too.
+                yield* bring(hats("other.csv", "https://cdn.example/b.jpg"), "eu.example")
+                const [onBoth] = yield* picturesOf(accountId, "hat")
+                assert.deepStrictEqual([onBoth?.mediaId, onBoth?.onStores, onBoth?.alt], [picture?.mediaId, 2, "Boots"])
+              }).pipe(actingAs(actor))
+            })
+        )
+
+        it.effect("a picture keeps its address if another product of the file names it", () =>
+          Effect.gen(function* () {
+            const { accountId, actor } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              yield* bring(us, "us.example")
+              const path = file("named.csv", [
+                header,
+                boots[0]?.replace("b.jpg", "new.jpg") ?? "",
+                "hat,Hat,Fell,,Title,Default Title,H-1,5.00,https://cdn.example/b.jpg?v=1,,,1",
+                "cap,Cap,Fell,,Title,Default Title,C-1,5.00,https://cdn.example/new.jpg,,,1"
+              ])
+              yield* bring(path, "us.example")
+              const [old, replaced] = yield* picturesOf(accountId, "boots")
+              const hat = yield* picturesOf(accountId, "hat")
+              const cap = yield* picturesOf(accountId, "cap")
+              assert.deepStrictEqual<unknown>([hat, cap], [[old], [replaced]])
+              assert.deepStrictEqual(
+                [old?.url, replaced?.url],
+                ["https://cdn.example/b.jpg?v=1", "https://cdn.example/new.jpg?v=1"]
+              )
+              const before = yield* everything
+              yield* bring(path, "us.example")
+              assert.deepStrictEqual(yield* everything, before)
+            }).pipe(actingAs(actor))
+          })
+        )
+
+        it.effect("a picture that has another address on the store is not shared", () =>
+          Effect.gen(function* () {
+            const { accountId, actor, stores } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              const [{ id: storeId }] = stores
+              yield* bring(us, "us.example")
+              const [picture] = yield* picturesOf(accountId, "boots")
+              yield* (yield* CatalogChanges).apply([
+                CatalogChange.SetOverrides({
+                  entityId: picture?.mediaId as EntityId,
+                  storeId,
+                  values: { url: "https://cdn.example/here.jpg" }
+                })
+              ])
+              const line = "hat,Hat,Fell,,Title,Default Title,H-1,5.00,https://cdn.example/b.jpg,,,1"
+              yield* bring(file("here.csv", [header, line]), "us.example")
+              const [ofHat] = yield* picturesOf(accountId, "hat")
+              assert.isDefined(ofHat)
+              assert.notStrictEqual(ofHat?.mediaId, picture?.mediaId)
             }).pipe(actingAs(actor))
           })
         )

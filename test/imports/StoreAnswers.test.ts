@@ -140,6 +140,39 @@ for (const engine of featureEngines)
         })
       )
 
+      it.effect("have one file for a picture of two products, and a refresh finds the store's file for it", () =>
+        Effect.gen(function* () {
+          const { actor, bring, put, store } = yield* aShop
+          const hats = aProductOf("hat", ["S"]).filter(({ kind }) => kind !== "media")
+          yield* put([
+            ...aProductOf("tent", ["S"]),
+            ...hats.map((record) => (record.kind === "product" ? { ...record, media: ["file/tent"] } : record))
+          ])
+          const url = "https://shop.example/files/tent.jpg?v=3"
+          const path = join(folder, "pictures.csv")
+          writeFileSync(
+            path,
+            ["Handle,Title,Variant SKU,Image Src", `tent,Tent,tent-S,${url}`, `hat,Hat,hat-S,${url}`].join("\n")
+          )
+          yield* bring(path)
+          const imports = yield* Imports
+          const review = yield* imports.refresh(store.domain, quiet).pipe(actingAs(actor))
+          assert.strictEqual(review.summary.files.created, 0)
+          yield* imports.accept(review.id, quiet, { rest: "take_store" }).pipe(actingAs(actor))
+          const sql = yield* SqlClient.SqlClient
+          const pictures = yield* sql`
+            SELECT e.attributes #>> '{handle,value}' AS handle, v.platform_id AS file
+            FROM entity e
+            JOIN entity_media g ON g.account_id = e.account_id AND g.entity_id = e.id
+            JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = g.media_id
+            WHERE e.account_id = ${actor.accountId} ORDER BY 1`
+          assert.deepStrictEqual(pictures, [
+            { handle: "hat", file: "file/tent" },
+            { handle: "tent", file: "file/tent" }
+          ])
+        })
+      )
+
       it.effect("are read again after an interruption, and no answer of the earlier reading counts", () =>
         Effect.gen(function* () {
           const { actor, put, states, store } = yield* aShop

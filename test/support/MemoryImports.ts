@@ -11,6 +11,7 @@ import {
 } from "../../src/imports/Import.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { type LeasedRun, type StagedItem, searchedIn } from "../../src/imports/StagedImport.ts"
+import { addressOf } from "../../src/imports/StoreValue.ts"
 import { titleOf, valueOf } from "../../src/model/Attribute.ts"
 import type { AccountId, EntityId, ImportId } from "../../src/model/Ids.ts"
 import { fromMillis, type Timestamp } from "../../src/model/Timestamp.ts"
@@ -377,7 +378,7 @@ export const layerMemoryImports = Layer.effect(
               .map(({ mediaId }) => mediaId)
           )
         }),
-      match: (accountId, skus, handles) =>
+      match: (accountId, { addresses, handles, skus }) =>
         Effect.map(Ref.get(store), (state) => {
           const all = [...(state.get(accountId)?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
           const leading = (kind: "product" | "variant", key: string, asked: ReadonlyArray<string>) => {
@@ -389,7 +390,18 @@ export const layerMemoryImports = Layer.effect(
             }
             return found
           }
-          return { bySku: leading("variant", "sku", skus), byHandle: leading("product", "handle", handles) }
+          const shown = new Set(all.flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId)))
+          const fileAt = (key: string) => {
+            const file = all.find(
+              ({ attributes, kind }) => kind === "media" && addressOf(valueOf(attributes, "url")) === key
+            )
+            return file === undefined ? [] : [[key, { key, mediaId: file.id, isShown: shown.has(file.id) }] as const]
+          }
+          return {
+            bySku: leading("variant", "sku", skus),
+            byHandle: leading("product", "handle", handles),
+            byAddress: new Map(addresses.flatMap(fileAt))
+          }
         }),
       accountVersion: (accountId) => Effect.map(Ref.get(store), (state) => state.get(accountId)?.version ?? 0)
     }

@@ -2,6 +2,7 @@ import { Chunk, Effect, Option, Stream } from "effect"
 import type { ExportedMetafield } from "../../model/Definition.ts"
 import { DigestMap } from "../../runtime/DigestMap.ts"
 import type { ImportedProduct, ImportFileRejected } from "../ImportedProduct.ts"
+import { addressOf } from "../StoreValue.ts"
 import { MetafieldInference } from "./MetafieldInference.ts"
 import { empty, readShopifyCsv, ShopifyCsvPart, type ShopifyCsvSummary } from "./ShopifyCsv.ts"
 import type { MetafieldColumn } from "./ShopifyCsvColumns.ts"
@@ -16,6 +17,8 @@ export interface ReadProgress {
 export interface InspectedCsv extends ShopifyCsvSummary {
   /** SKUs that variants of several products share. */
   readonly sharedSkus: ReadonlySet<string>
+  /** By address of an image (`addressOf`): 1 if one product names it, 2 if several do. */
+  readonly imageAddresses: DigestMap
   /** One entry per metafield column, even if the column has no values. */
   readonly metafields: ReadonlyArray<ExportedMetafield>
 }
@@ -30,6 +33,16 @@ class SkuCensus {
       if (this.seen.get(sku) === undefined) this.seen.set(sku, 1)
       else this.shared.add(sku)
     }
+  }
+}
+
+/** Counts the products that name each address of an image. */
+class AddressCensus {
+  readonly found = new DigestMap()
+
+  take({ images }: ImportedProduct): void {
+    for (const address of new Set(images.map(({ url }) => addressOf(url))))
+      this.found.set(address, this.found.get(address) === undefined ? 1 : 2)
   }
 }
 
@@ -74,6 +87,7 @@ export const inspectShopifyCsv: (
   report: (progress: ReadProgress) => Effect.Effect<void>
 ) => Effect.Effect<InspectedCsv, ImportFileRejected> = Effect.fn("ShopifyCsv.inspect")(function* (path, report) {
   const skus = new SkuCensus()
+  const addresses = new AddressCensus()
   const metafields = new MetafieldCensus()
   const last = yield* readShopifyCsv(path).pipe(
     Stream.chunks,
@@ -81,6 +95,7 @@ export const inspectShopifyCsv: (
       const products = Chunk.filter(parts, ShopifyCsvPart.$is("Product"))
       for (const { product } of products) {
         skus.take(product)
+        addresses.take(product)
         metafields.take(product)
       }
       return Option.match(Chunk.last(products), {
@@ -95,6 +110,7 @@ export const inspectShopifyCsv: (
   return {
     ...summary,
     sharedSkus: skus.shared,
+    imageAddresses: addresses.found,
     metafields: [
       ...metafields.of("product", summary.productMetafields),
       ...metafields.of("variant", summary.variantMetafields)

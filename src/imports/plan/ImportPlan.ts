@@ -4,6 +4,28 @@ import type { EntityId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import { isPublishedSince } from "./StoreVersion.ts"
 
+export interface MatchedFile {
+  readonly file: Aggregate
+  readonly isShared: boolean
+  readonly isNew: boolean
+}
+
+/** How the other products of the source and of the account use the addresses of images. */
+export interface ImageAddresses {
+  /** Whether a product of the source names the address. */
+  readonly isNamed: (address: string) => boolean
+  /**
+   * A file of the account with this address on the store. `isShared`: other products show it, or will after the import. `isNew`: no
+   * earlier product adds it to the store.
+   */
+  readonly findFile: (address: string) => MatchedFile | undefined
+  /**
+   * The new file of an address that several products of the source name. `isNew`: no earlier product creates it. undefined: only one
+   * product names the address.
+   */
+  readonly share: (address: string) => { readonly id: EntityId; readonly isNew: boolean } | undefined
+}
+
 /** The entities of the catalog that one product of the store matches. */
 export interface ImportMatch {
   /** undefined: the product is new. */
@@ -15,6 +37,7 @@ export interface ImportMatch {
   readonly media: ReadonlyArray<Aggregate>
   /** Those of `media` that another product shows too. */
   readonly sharedMedia?: ReadonlySet<EntityId>
+  readonly addresses?: ImageAddresses
 }
 
 /** A field that was edited in the catalog and in the store since the store last accepted it. Lists are JSON in a string. */

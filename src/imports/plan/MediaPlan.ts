@@ -6,7 +6,7 @@ import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import type { ImportSource, StoreEntity, StoreProduct, Values } from "../StoreProduct.ts"
 import { addressOf } from "../StoreValue.ts"
-import type { ImportMatch, ImportPlan } from "./ImportPlan.ts"
+import type { ImageAddresses, ImportMatch, ImportPlan, MatchedFile } from "./ImportPlan.ts"
 import { ImportPlanner } from "./ImportPlanner.ts"
 import { findRemovals, type ListState, subtract } from "./ListOrder.ts"
 import { effectiveOn, livesOnlyOn, versionOn } from "./StoreVersion.ts"
@@ -27,11 +27,16 @@ export const planFile = (
   return planner.toPlan(file === undefined)
 }
 
-/** Plans the files of a product's images. Returns the ids of the files by address. */
+const noOthers: ImageAddresses = { isNamed: () => false, findFile: () => undefined, share: () => undefined }
+
+/**
+ * Plans the files of a product's images. Returns the ids of the files by address. Products that name the same address share one file.
+ * A file that another product shows keeps its values.
+ */
 export const planImages = (
   planner: ImportPlanner,
   { images }: StoreProduct,
-  { media, product, sharedMedia = new Set() }: ImportMatch,
+  { addresses = noOthers, media, product, sharedMedia = new Set() }: ImportMatch,
   mint: () => EntityId
 ): ReadonlyMap<string, EntityId> => {
   const { storeId } = planner.source
@@ -47,22 +52,31 @@ export const planImages = (
   // An image matches a file by the canonical address first, then by the address on this store.
   const others = media.filter(({ id }) => !canonicallyNamed.has(id))
   const byOwnAddress = new Map(others.map((file) => [addressHere(file), file]))
-  const findFile = (url: string) => byAddress.get(addressOf(url)) ?? byOwnAddress.get(addressOf(url))
-  const imageIds = new Set(images.map(({ url }) => findFile(url)?.id))
+  const findShown = (url: string) => byAddress.get(addressOf(url)) ?? byOwnAddress.get(addressOf(url))
+  const imageIds = new Set(images.map(({ url }) => findShown(url)?.id))
+  const isReplaceable = (file: Aggregate) =>
+    !imageIds.has(file.id) && !sharedMedia.has(file.id) && !addresses.isNamed(addressHere(file))
+  const findFile = (address: string): MatchedFile | undefined => {
+    const file = findShown(address)
+    return file === undefined ? addresses.findFile(address) : { file, isShared: sharedMedia.has(file.id), isNew: true }
+  }
   const mediaIds = new Map<string, EntityId>()
-  const replaceable = listed.map((file) => (imageIds.has(file.id) || sharedMedia.has(file.id) ? undefined : file))
   for (const [index, { alt, url }] of images.entries()) {
     const address = addressOf(url)
     if (mediaIds.has(address)) continue
-    const file = findFile(address) ?? replaceable[index]
+    const found = findFile(address)
+    const shared = found === undefined ? addresses.share(address) : undefined
+    const replaced = listed[index]
+    const file = found?.file ?? (shared === undefined && replaced && isReplaceable(replaced) ? replaced : undefined)
     const altValue: Values = alt === null ? {} : { alt }
     // Stores add a version to the address. Without the version it is the same address, so the file is unchanged.
     const isSameAddress = file !== undefined && addressHere(file) === address
-    const values: Values = isSameAddress ? altValue : { url, ...altValue }
-    const id = file?.id ?? mint()
-    planner.place(id, "media", null, file, {
-      values: file === undefined ? { ...values, file_name: lastSegment(url) } : values
-    })
+    const values: Values = found?.isShared ? {} : isSameAddress ? altValue : { url, ...altValue }
+    const id = file?.id ?? shared?.id ?? mint()
+    if ((found ?? shared)?.isNew !== false)
+      planner.place(id, "media", null, file, {
+        values: file === undefined ? { ...values, file_name: lastSegment(url) } : values
+      })
     mediaIds.set(address, id)
   }
   return mediaIds
