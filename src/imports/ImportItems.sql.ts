@@ -5,10 +5,10 @@ import { insertAll } from "../database/Inserts.ts"
 import { discardRows, findAll, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { StagedChangeJson } from "../drafts/CatalogChange.ts"
-import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
+import type { AccountId, EntityId, ImportId } from "../model/Ids.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
 import { ReviewedEntity } from "./ReviewLists.ts"
-import { firstAnswer, isPlanned, type ReviewList, type StagedItem, searchedIn } from "./StagedImport.ts"
+import { isPlanned, type ReviewList, type StagedItem, searchedIn } from "./StagedImport.ts"
 
 /** Stages items, with the words by which a search finds them. */
 const makeStage =
@@ -67,24 +67,6 @@ export const makeImportItemStatements = Effect.gen(function* () {
       WHERE n.total <= ${maxEntities} OR n.place = 1
       ORDER BY n.ordinal`
   )
-  const changedKeys = findAll(Schema.Struct({ entityId: EntityId, keys: Schema.Array(Schema.String) }))(
-    (accountId: AccountId, id: ImportId) => sql`
-      SELECT x."entityId", coalesce(array_agg(DISTINCT k.key) FILTER (WHERE k.key IS NOT NULL), '{}') AS keys
-      FROM (
-        SELECT coalesce(c.change ->> 'entityId', c.change ->> 'id', c.change ->> 'productId') AS "entityId",
-               CASE WHEN c.change ->> '_tag' IN ('SetAttributes', 'SetOverrides') THEN c.change -> 'values' END AS values
-        FROM import_item t
-        CROSS JOIN LATERAL (
-          SELECT jsonb_array_elements(t.changes) AS change
-          UNION ALL
-          SELECT jsonb_path_query(t.changes, '$[*].take[*]')
-        ) c
-        WHERE t.account_id = ${accountId} AND t.run_id = ${id} AND t.ordinal < ${firstAnswer}
-      ) x
-      LEFT JOIN LATERAL jsonb_object_keys(x.values) AS k (key) ON true
-      WHERE x."entityId" IS NOT NULL
-      GROUP BY x."entityId"`
-  )
   const removals = findAll(PendingEntity)(
     (accountId: AccountId, id: ImportId, after: number, limit: number) => sql`
       SELECT e.id, e.kind, e.title
@@ -140,12 +122,6 @@ export const makeImportItemStatements = Effect.gen(function* () {
       after: number | null,
       maxEntities: number
     ): Effect.Effect<ReadonlyArray<StagedItem>> => nextItems(accountId, id, after, maxEntities),
-    /** The keys of the values that the import's own items set, by entity. */
-    changedKeys: (accountId: AccountId, id: ImportId) =>
-      Effect.map(
-        changedKeys(accountId, id),
-        (rows) => new Map(rows.map(({ entityId, keys }) => [entityId, new Set(keys)]))
-      ),
     /** The entities that the import removes from the store, in the order of the items. Skips the first `after` entities. */
     removals,
     /** Marks these items, and all items before them, as applied. */

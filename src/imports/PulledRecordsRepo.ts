@@ -20,6 +20,10 @@ interface StoreReading {
 const Walked = Schema.Struct({ last: Schema.NullOr(EntityId), missing: Schema.Array(EntityId) })
 export type Walked = typeof Walked.Type
 
+/** The columns of `PulledRecord`. */
+const columns = `
+  r.root, r.ordinal, r.kind, r.platform_id AS "platformId", r.said_id AS "saidId", r.attributes, r.related, r.entity_id AS "entityId"`
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   // The tables grow during an import, so a cached plan would soon be wrong: each statement is planned anew.
@@ -29,11 +33,29 @@ const make = Effect.gen(function* () {
 
   const page = findAll(PulledRecord)(
     (accountId: AccountId, id: ImportId, root: number, ordinal: number, limit: number) => sql`
-      SELECT root, ordinal, kind, platform_id AS "platformId", said_id AS "saidId", attributes, related,
-             entity_id AS "entityId"
-      FROM import_record
-      WHERE account_id = ${accountId} AND run_id = ${id} AND (root, ordinal) > (${root}, ${ordinal})
-      ORDER BY root, ordinal LIMIT ${limit} ${grown}`
+      SELECT ${sql.literal(columns)}
+      FROM import_record r
+      WHERE r.account_id = ${accountId} AND r.run_id = ${id} AND (r.root, r.ordinal) > (${root}, ${ordinal})
+      ORDER BY r.root, r.ordinal LIMIT ${limit} ${grown}`
+  )
+
+  const matching = findAll(PulledRecord)(
+    (accountId: AccountId, id: ImportId, entityIds: ReadonlyArray<EntityId>) => sql`
+      SELECT ${sql.literal(columns)}
+      FROM (
+        SELECT DISTINCT m.root
+        FROM unnest(${entityIds}::uuid[]) AS k (id)
+        CROSS JOIN LATERAL (
+          SELECT coalesce(e.parent_id, e.id) AS id FROM entity e
+          WHERE e.account_id = ${accountId} AND e.id = k.id OFFSET 0
+        ) o
+        CROSS JOIN LATERAL (
+          SELECT i.root FROM import_record i
+          WHERE i.account_id = ${accountId} AND i.run_id = ${id} AND i.entity_id = o.id OFFSET 0
+        ) m
+      ) f
+      JOIN import_record r ON r.account_id = ${accountId} AND r.run_id = ${id} AND r.root = f.root
+      ORDER BY r.root, r.ordinal ${grown}`
   )
 
   const Resolved = Schema.Struct({ platformId: Schema.String, entityId: EntityId })
@@ -92,6 +114,12 @@ const make = Effect.gen(function* () {
       after: { readonly root: number; readonly ordinal: number } | null,
       limit: number
     ) => page(accountId, id, after?.root ?? -1, after?.ordinal ?? -1, limit),
+    /**
+     * The records that match these entities, in the order in which they were read. For a product or a variant: the record of the product
+     * and those of all its variants.
+     */
+    matching: (accountId: AccountId, id: ImportId, entityIds: ReadonlyArray<EntityId>) =>
+      entityIds.length === 0 ? Effect.succeed([]) : matching(accountId, id, entityIds),
     /**
      * The entities that records match by one rule. For a product whose SKUs belong to different products of the catalog, `sku` returns
      * several entities. A platform id, SKU, handle or address that two entities share matches nothing.

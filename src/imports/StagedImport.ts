@@ -23,6 +23,22 @@ export interface StagedItem {
 export const listChanges = (changes: ReadonlyArray<StagedChange>): ReadonlyArray<CatalogChange> =>
   changes.flatMap((change) => (change._tag === "Decided" ? [...change.take, ...change.keep] : [change]))
 
+/**
+ * The entities that the items change, each with the keys of the values that are set. The keys of a new entity are left out. If a
+ * conflict is undecided or the draft is kept, the store's value counts too.
+ */
+export const listChangedKeys = (items: ReadonlyArray<StagedItem>): ReadonlyMap<EntityId, ReadonlySet<string>> => {
+  const keys = new Map<EntityId, Set<string>>()
+  const changes = items.flatMap((item) => item.changes)
+  for (const change of changes.flatMap((each) => (each._tag === "Decided" ? each.take : [each]))) {
+    const [owner] = ownersOf(change)
+    if (owner === undefined) continue
+    const values = change._tag === "SetAttributes" || change._tag === "SetOverrides" ? Object.keys(change.values) : []
+    keys.set(owner, new Set([...(keys.get(owner) ?? []), ...values]))
+  }
+  return keys
+}
+
 type WithValues = Extract<CatalogChange, { readonly _tag: "CreateEntity" | "SetAttributes" | "SetOverrides" }>
 
 /** Whether the change writes values. */

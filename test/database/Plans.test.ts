@@ -626,7 +626,6 @@ const importing = (round: number) =>
     yield* imports.discardAbandoned
     yield* imports.forgetStaged
     const repo = yield* ImportsRepo
-    yield* repo.changedKeys(owner.accountId, accepted.id)
     yield* repo.removals(owner.accountId, accepted.id, 0, 50)
     // The lists on the page of an import.
     const listed = yield* Effect.forEach(ReviewList.literals, (list) =>
@@ -774,6 +773,7 @@ const refreshing = (round: number) =>
     const pulled = yield* PulledRecordsRepo
     const read = { accountId: owner.accountId, id: again.id, storeId: firstStore, begunAt: again.createdAt }
     assert.isAbove((yield* pulled.missing(read, nilUuid, 500)).missing.length, 400)
+    yield* pulled.matching(owner.accountId, again.id, [product(2_000), variant(2_000)])
     const repo = yield* ImportsRepo
     yield* repo.clearSome(owner.accountId, again.id)
     yield* repo.clearConflicts(owner.accountId, again.id)

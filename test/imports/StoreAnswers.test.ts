@@ -3,13 +3,17 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Fiber, Option } from "effect"
+import { Effect, Fiber, Layer, Option } from "effect"
 import { afterAll } from "vitest"
 import { DemoFailures } from "../../src/demo/DemoFailures.ts"
 import { Imports } from "../../src/imports/Imports.ts"
+import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
+import { PulledRecordsRepo } from "../../src/imports/PulledRecordsRepo.ts"
 import { firstAnswer } from "../../src/imports/StagedImport.ts"
 import { EntityId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
+import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, Publishing, Stores } from "../../src/testing/index.ts"
 import { makeHolding } from "../support/HeldStep.ts"
 import { aProductOf } from "../support/ShopRecords.ts"
@@ -70,6 +74,50 @@ const aShop = Effect.gen(function* () {
       )
   }
 })
+
+/** The sizes of the lists that the repositories of imports return. */
+const sizes: Array<number> = []
+const counted = <R extends object>(repo: R): R =>
+  new Proxy(repo, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(target, name)
+      if (typeof member !== "function") return member
+      return (...args: ReadonlyArray<unknown>) =>
+        Effect.tap(member(...args) as Effect.Effect<unknown>, (result) => {
+          sizes.push(Array.isArray(result) ? result.length : result instanceof Map ? result.size : 0)
+        })
+    }
+  })
+const layerCounting = Layer.mergeAll(
+  Layer.effect(ImportsRepo, Effect.map(ImportsRepo, counted)),
+  Layer.effect(PulledRecordsRepo, Effect.map(PulledRecordsRepo, counted))
+)
+
+for (const engine of featureEngines)
+  describe.skipIf(engine.absent)(`large exports for stores with a platform on ${engine.name}`, () => {
+    const services = Imports.layer.pipe(
+      Layer.provide(FaultInjector.layer),
+      Layer.provideMerge(Services),
+      Layer.provideMerge(layerCounting),
+      Layer.provideMerge(RepositoriesOnDatabase),
+      Layer.provideMerge(engine.layer),
+      Layer.orDie
+    )
+    layer(services, { excludeTestServices: true })((it) => {
+      it.effect("have their changed entities read a part at a time", () =>
+        Effect.gen(function* () {
+          const { bring, put } = yield* aShop
+          const handles = Array.from({ length: 400 }, (_, n) => `tent${n}`)
+          // The shop has every other product, with one more variant.
+          yield* put(handles.filter((_, n) => n % 2 === 0).flatMap((handle) => aProductOf(handle, ["S", "L"])))
+          sizes.length = 0
+          const path = fileOf("large.csv", ...handles.map((each) => `${each},${each},Tarn,Size,S,${each}-S,10.00`))
+          assert.deepInclude((yield* bring(path)).summary.answer, { entities: 400 })
+          assert.isAtMost(Math.max(...sizes), 500)
+        })
+      )
+    })
+  })
 
 for (const engine of featureEngines)
   describe.skipIf(engine.absent)(`exports for stores with a platform on ${engine.name}`, () => {

@@ -296,8 +296,6 @@ export const layerMemoryImports = Layer.effect(
             done: item.done || done.some(({ ordinal }) => ordinal === item.ordinal)
           }))
         })),
-      // Only imports of stores with a platform use these.
-      changedKeys: () => Effect.succeed(new Map()),
       listed: (accountId, id, list, needles, after, limit) =>
         Effect.map(one(accountId, id), (found) =>
           Option.match(found, { onNone: () => [], onSome: ({ items }) => items })

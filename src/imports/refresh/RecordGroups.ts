@@ -1,4 +1,4 @@
-import { Chunk, Effect, Option, Stream } from "effect"
+import { Array as Arr, Chunk, Effect, Option, Stream } from "effect"
 import type { AccountId, EntityId, ImportId } from "../../model/Ids.ts"
 import { partsAtOnce } from "../ImportStaging.ts"
 import type { PulledRecord } from "../PulledRecord.ts"
@@ -60,3 +60,7 @@ export const readGroups = (
     ),
     Stream.filterMap((group) => group)
   )
+
+/** Groups records that are in the order in which they were read. */
+export const groupRecords = (records: ReadonlyArray<PulledRecord>): ReadonlyArray<RecordGroup> =>
+  Arr.isNonEmptyReadonlyArray(records) ? Arr.groupWith(records, (left, right) => left.root === right.root) : []

@@ -1,4 +1,4 @@
-import { Chunk, Effect, Stream } from "effect"
+import { Effect } from "effect"
 import type { Aggregate } from "../../catalog/Aggregate.ts"
 import { untilNone } from "../../database/Forgetting.ts"
 import { Transaction } from "../../database/Transaction.ts"
@@ -9,18 +9,21 @@ import type { Timestamp } from "../../model/Timestamp.ts"
 import { makePause } from "../../runtime/Pause.ts"
 import { StoreAccess } from "../../stores/StoreAccess.ts"
 import { variantsByProduct } from "../CatalogView.ts"
-import { partsAtOnce, type ReportProgress } from "../ImportStaging.ts"
+import type { ReportProgress } from "../ImportStaging.ts"
 import { ImportsRepo } from "../ImportsRepo.ts"
 import type { PulledRecord } from "../PulledRecord.ts"
 import { PulledRecordsRepo } from "../PulledRecordsRepo.ts"
 import { planAnswer } from "../plan/AnswerPlan.ts"
 import type { Relations } from "../plan/ImportPlanner.ts"
 import { matchVariants } from "../plan/VariantPlan.ts"
-import { firstAnswer, type LeasedRun, type StagedItem } from "../StagedImport.ts"
+import { firstAnswer, isPlanned, type LeasedRun, listChangedKeys, type StagedItem } from "../StagedImport.ts"
 import type { ImportSource } from "../StoreProduct.ts"
-import { findRelated, type RecordGroup, readGroups, toStoreEntity, toStoreVariant } from "./RecordGroups.ts"
+import { findRelated, groupRecords, toStoreEntity, toStoreVariant } from "./RecordGroups.ts"
 import { makeRecordMatching } from "./RecordMatching.ts"
 import { makeStoreReading, type Write } from "./StoreReading.ts"
+
+/** Number of changed entities whose records are read at once, with all variants of a product. A single item may have more. */
+const entitiesAtOnce = 100
 
 /** Reads which values a store has after an export was applied. */
 export const makeStoreAnswers = Effect.gen(function* () {
@@ -32,16 +35,16 @@ export const makeStoreAnswers = Effect.gen(function* () {
   const match = yield* makeRecordMatching
   const { pull } = yield* makeStoreReading
 
-  /** Plans the changes that record a batch's values as accepted. Only entities that the imported file changed get such a change. */
+  /** Plans the changes that record the store's values of these entities, which the imported file changed, as accepted. */
   const planBatch = (
     accountId: AccountId,
     id: ImportId,
     source: ImportSource,
-    changedKeys: ReadonlyMap<EntityId, ReadonlySet<string>>,
-    batch: ReadonlyArray<RecordGroup>
+    changedKeys: ReadonlyMap<EntityId, ReadonlySet<string>>
   ) =>
     transaction.run(
       Effect.gen(function* () {
+        const batch = groupRecords(yield* pulled.matching(accountId, id, [...changedKeys.keys()]))
         const roots = batch.map(([root]) => root)
         const platformIds = roots.flatMap((root) => root.related)
         const entityIds = yield* pulled.resolve(accountId, id, platformIds)
@@ -86,25 +89,24 @@ export const makeStoreAnswers = Effect.gen(function* () {
       const count = yield* pull(accountId, yield* access.open(accountId, storeId), id, report, write)
       yield* pulled.measure
       yield* match(accountId, storeId, id, count, write)
-      const changedKeys = yield* repo.changedKeys(accountId, id)
       const source: ImportSource = { storeId, isComplete: true, begunAt }
       const pause = yield* makePause
       let entities = 0
       let ordinal = firstAnswer
-      yield* readGroups(pulled, accountId, id).pipe(
-        Stream.grouped(partsAtOnce / 5),
-        Stream.runForEach((batch) =>
-          Effect.gen(function* () {
-            const answers = yield* planBatch(accountId, id, source, changedKeys, Chunk.toReadonlyArray(batch))
-            const items = answers
-              .filter((changes) => changes.length > 0)
-              .map((changes): StagedItem => ({ ordinal: ordinal++, entities: changes.length, changes }))
-            entities += items.reduce((sum, item) => sum + item.entities, 0)
-            if (items.length > 0) yield* write(repo.stage(accountId, id, items))
-            yield* pause
-          })
-        )
-      )
+      let after = -1
+      while (true) {
+        const changed = (yield* repo.nextItems(accountId, id, after, entitiesAtOnce)).filter(isPlanned)
+        const last = changed.at(-1)
+        if (last === undefined) break
+        after = last.ordinal
+        const answers = yield* planBatch(accountId, id, source, listChangedKeys(changed))
+        const items = answers
+          .filter((changes) => changes.length > 0)
+          .map((changes): StagedItem => ({ ordinal: ordinal++, entities: changes.length, changes }))
+        entities += items.reduce((sum, item) => sum + item.entities, 0)
+        if (items.length > 0) yield* write(repo.stage(accountId, id, items))
+        yield* pause
+      }
       return entities
     })
 })
