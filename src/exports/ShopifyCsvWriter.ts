@@ -1,6 +1,6 @@
 import { gramsOf } from "../imports/csv/ShopifyCsvCells.ts"
 import { type Column, columnNames } from "../imports/csv/ShopifyCsvColumns.ts"
-import { readOptions } from "../imports/StoreValue.ts"
+import { isWebAddress, readOptions } from "../imports/StoreValue.ts"
 
 /** The keys of the values that the file has, by owner. */
 export const csvKeys = {
@@ -153,8 +153,7 @@ export const headerOf = (metafields: ReadonlyArray<MetafieldColumn>): string =>
 const [handle, url, mimeType] = [ofProduct("handle"), ofImage("url"), ofImage("mime_type")]
 
 /** Whether the CSV can list a media file: an image with a web address. */
-const isImage = (media: Valued) =>
-  /^https?:\/\//i.test(url(media)) && !/^(?:video\/|model\/|text\/html$)/.test(mimeType(media))
+const isImage = (media: Valued) => isWebAddress(url(media)) && !/^(?:video\/|model\/|text\/html$)/.test(mimeType(media))
 
 /** The records of a product. A record has one variant and one image, which are unrelated, as in Shopify's exports. */
 export const recordsOf = (exported: ExportedProduct, metafields: ReadonlyArray<MetafieldColumn>): string => {

@@ -6,6 +6,9 @@ export const addressOf = (url: string): string => {
   return query === -1 ? url : url.slice(0, query)
 }
 
+/** Whether a product CSV can name the address. */
+export const isWebAddress = (url: string): boolean => /^https?:\/\//i.test(url)
+
 const parse = Schema.decodeUnknownEither(Schema.parseJson())
 
 /** JSON text with sorted members. Left: the text is not JSON. */

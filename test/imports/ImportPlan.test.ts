@@ -152,6 +152,22 @@ describe("the order of images", () => {
     assert.deepStrictEqual(catalog.images(), ["film", "a", "b", "b2", "c"])
   })
 
+  it("does not count an image without a web address, which no file lists", () => {
+    const catalog = makeCatalog()
+    catalog.bring(us, product([s], ["none", "a", "b"]))
+    const [none, a, b] = catalog.product().gallery.map(({ mediaId }) => mediaId) as [EntityId, EntityId, EntityId]
+    for (const url of ["", "gid://shop/File/1"]) {
+      catalog.apply([CatalogChange.SetAttributes({ entityId: none, values: { url } })])
+      const next = url === "" ? ["a2", "b2"] : ["a3", "b3"]
+      catalog.bring(us, product([s], next))
+      assert.deepStrictEqual(
+        [none, a, b].map((id) => catalog.addressOf(id, us)),
+        [url, ...next.map((name) => `https://cdn.example/${name}.jpg`)]
+      )
+      assert.deepStrictEqual(catalog.bring(us, product([s], next)), unchanged)
+    }
+  })
+
   it("is not changed if several stores show the images, and the store is pending", () => {
     const catalog = makeCatalog()
     const file = product([s], ["c", "b", "a"])

@@ -3,6 +3,7 @@ import type { EntityKind } from "../../model/Attribute.ts"
 import { misfitOf } from "../../model/KeyRule.ts"
 import { builtInRules, maxIndexedCharacters } from "../../model/KeyRules.ts"
 import { quoted } from "../ImportedProduct.ts"
+import { isWebAddress } from "../StoreValue.ts"
 
 /** Converts a cell that is not blank to a value, or explains why it does not fit. */
 export type CellRule = (cell: string) => Either.Either<string, string>
@@ -115,7 +116,7 @@ export const weightUnit: CellRule = oneOf("g", "kg", "lb", "oz")
 
 export const webAddress: CellRule = (cell) => {
   const url = cell.trim()
-  return /^https?:\/\//i.test(url) && !/\s/.test(url) && URL.canParse(url)
+  return isWebAddress(url) && !/\s/.test(url) && URL.canParse(url)
     ? Either.right(url)
     : Either.left(`${quoted(cell)} is not an absolute http or https address.`)
 }

@@ -5,7 +5,7 @@ import { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import type { ImportSource, StoreEntity, StoreProduct, Values } from "../StoreProduct.ts"
-import { addressOf } from "../StoreValue.ts"
+import { addressOf, isWebAddress } from "../StoreValue.ts"
 import type { ImageAddresses, ImportMatch, ImportPlan, MatchedFile } from "./ImportPlan.ts"
 import { ImportPlanner } from "./ImportPlanner.ts"
 import { findRemovals, type ListState, subtract } from "./ListOrder.ts"
@@ -42,13 +42,14 @@ export const planImages = (
   const { storeId } = planner.source
   const byAddress = new Map(media.map((file) => [addressOf(valueOf(file.attributes, "url")), file]))
   const byId = new Map(media.map((file) => [file.id, file]))
+  const addressHere = (file: Aggregate) => addressOf(valueOf(effectiveOn(file, storeId), "url"))
   // The images that the store's export lists: an image with a new address replaces the one at its index.
   const listed = (product?.gallery ?? [])
     .filter(({ storeIds }) => storeIds.includes(storeId))
     .flatMap(({ mediaId }) => byId.get(mediaId) ?? [])
     .filter((file) => mediaTypeOf(valueOf(effectiveOn(file, storeId), "mime_type")) === "image")
+    .filter((file) => isWebAddress(addressHere(file)))
   const canonicallyNamed = new Set(images.map(({ url }) => byAddress.get(addressOf(url))?.id))
-  const addressHere = (file: Aggregate) => addressOf(valueOf(effectiveOn(file, storeId), "url"))
   // An image matches a file by the canonical address first, then by the address on this store.
   const others = media.filter(({ id }) => !canonicallyNamed.has(id))
   const byOwnAddress = new Map(others.map((file) => [addressHere(file), file]))
