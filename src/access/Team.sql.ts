@@ -10,6 +10,54 @@ import { endAccess } from "./Sessions.sql.ts"
 /** A user that a statement has found. `isChanged`: false if the user was in the wanted state before. */
 const ChangedUser = Schema.Struct({ id: UserId, isChanged: Schema.Boolean })
 
+const makeEndConnections = (sql: SqlClient) => (accountId: AccountId, id: UserId) =>
+  sql`
+    UPDATE oauth_grant SET ended_at = app_now(), end_reason = 'user_disabled'
+    WHERE account_id = ${accountId} AND user_id = ${id} AND ended_at IS NULL`
+
+/** SQL statements that disable users. */
+const makeDisablingStatements = (sql: SqlClient) => {
+  const run = makeRunTransaction(sql)
+  const endConnections = makeEndConnections(sql)
+
+  const setDisabled = findOne(ChangedUser)(
+    (accountId: AccountId, email: string) => sql`
+      WITH before AS (
+        SELECT id, disabled_at FROM app_user WHERE account_id = ${accountId} AND email = ${email} FOR UPDATE
+      )
+      UPDATE app_user u SET disabled_at = coalesce(b.disabled_at, app_now()) FROM before b
+      WHERE u.account_id = ${accountId} AND u.id = b.id
+      RETURNING u.id, b.disabled_at IS NULL AS "isChanged"`
+  )
+
+  const takeAddress = findOne(Schema.Struct({ id: UserId }))(
+    (accountId: AccountId, email: string) => sql`
+      UPDATE app_user SET password = NULL, disabled_at = coalesce(disabled_at, app_now())
+      WHERE account_id = ${accountId} AND email = ${email} AND password IS NOT NULL
+      RETURNING id`
+  )
+
+  /** Runs a statement that disables a user, then ends the user's sessions, links and connections. */
+  const disabling = <User extends { readonly id: UserId }>(
+    accountId: AccountId,
+    statement: Effect.Effect<Option.Option<User>>
+  ) =>
+    Effect.gen(function* () {
+      const user = yield* statement
+      if (Option.isNone(user)) return user
+      yield* endAccess(sql, accountId, user.value.id)
+      yield* endConnections(accountId, user.value.id)
+      return user
+    }).pipe(run, orDie)
+
+  return {
+    /** Disables a user, and ends their sessions, links and connections. None: the account has no such user. */
+    disable: (accountId: AccountId, email: string) => disabling(accountId, setDisabled(accountId, email)),
+    /** As `disable`, and deletes the password. None: no user of the account signs in with this e-mail. */
+    takeAddress: (accountId: AccountId, email: string) => disabling(accountId, takeAddress(accountId, email))
+  }
+}
+
 /** SQL statements by which administrators manage the users of their account. */
 export const makeTeamStatements = (sql: SqlClient) => {
   const lockAdministrators = findAll(Schema.Struct({ email: Schema.String, hasPassword: Schema.Boolean }))(
@@ -22,6 +70,7 @@ export const makeTeamStatements = (sql: SqlClient) => {
   )
 
   const run = makeRunTransaction(sql)
+  const endConnections = makeEndConnections(sql)
 
   const setRole = findOne(ChangedUser)(
     (accountId: AccountId, email: string, role: Role) => sql`
@@ -46,25 +95,12 @@ export const makeTeamStatements = (sql: SqlClient) => {
       FROM app_user u WHERE u.account_id = ${accountId} AND u.email = ${email}`
   )
 
-  const setDisabled = findOne(ChangedUser)(
-    (accountId: AccountId, email: string) => sql`
-      WITH before AS (
-        SELECT id, disabled_at FROM app_user WHERE account_id = ${accountId} AND email = ${email} FOR UPDATE
-      )
-      UPDATE app_user u SET disabled_at = coalesce(b.disabled_at, app_now()) FROM before b
-      WHERE u.account_id = ${accountId} AND u.id = b.id
-      RETURNING u.id, b.disabled_at IS NULL AS "isChanged"`
-  )
-
   const findRequirement = findOne(Schema.Struct({ isRequired: Schema.Boolean }))(
     (accountId: AccountId) => sql`SELECT requires_second_factor AS "isRequired" FROM account WHERE id = ${accountId}`
   )
 
-  const endConnections = (accountId: AccountId, id: UserId) => sql`
-    UPDATE oauth_grant SET ended_at = app_now(), end_reason = 'user_disabled'
-    WHERE account_id = ${accountId} AND user_id = ${id} AND ended_at IS NULL`
-
   return {
+    ...makeDisablingStatements(sql),
     /** Whether all users of the account need a second factor. */
     requiresSecondFactor: (accountId: AccountId) =>
       Effect.map(
@@ -115,15 +151,6 @@ export const makeTeamStatements = (sql: SqlClient) => {
           DELETE FROM password_link l USING invited i WHERE l.account_id = i.account_id AND l.user_id = i.id
         )
         DELETE FROM app_user u USING invited i WHERE u.account_id = i.account_id AND u.id = i.id
-        RETURNING u.id`.pipe(hasRows),
-    /** Disables a user, and ends their sessions, links and connections. None: the account has no such user. */
-    disable: (accountId: AccountId, email: string) =>
-      Effect.gen(function* () {
-        const user = yield* setDisabled(accountId, email)
-        if (Option.isNone(user)) return user
-        yield* endAccess(sql, accountId, user.value.id)
-        yield* endConnections(accountId, user.value.id)
-        return user
-      }).pipe(run, orDie)
+        RETURNING u.id`.pipe(hasRows)
   }
 }

@@ -7,7 +7,7 @@ import { Timestamp } from "../model/Timestamp.ts"
 
 /**
  * The kind of a change of the team. `joined`: an invited user set the first password; `password_set`: a later one, by a link or on the
- * profile. `sessions_ended`: a user ended other sessions of their own.
+ * profile. `sessions_ended`: a user ended other sessions of their own. `address_freed`: the operator took the e-mail address from a user.
  */
 export const TeamAction = Schema.Literal(
   "invited",
@@ -18,6 +18,7 @@ export const TeamAction = Schema.Literal(
   "role_changed",
   "disabled",
   "enabled",
+  "address_freed",
   "second_factor_on",
   "second_factor_off",
   "second_factor_reset",

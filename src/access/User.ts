@@ -25,7 +25,7 @@ export const User = Schema.Struct({
 })
 export type User = typeof User.Type
 
-/** `invited`: the user has not set a password yet. */
+/** `invited`: the user has no password: not set yet, or deleted when the operator freed the e-mail address. */
 export const userState = ({ disabledAt, hasPassword }: Pick<User, "disabledAt" | "hasPassword">) =>
   disabledAt !== null ? "disabled" : hasPassword ? "active" : "invited"
 

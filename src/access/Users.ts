@@ -8,6 +8,7 @@ import { readEmail } from "./Email.ts"
 import type { Delivery } from "./Mailer.ts"
 import type { LinkReader } from "./PasswordLinks.sql.ts"
 import { languages, timeZones } from "./Profile.ts"
+import { SecondFactorsRepo } from "./SecondFactorsRepo.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import { authorIn, type NewTeamEvent, type TeamEvent } from "./TeamLog.ts"
 import type { Identity, SignedIn } from "./User.ts"
@@ -141,8 +142,43 @@ const makeRenewLink = (
     return yield* makeLinks(users)(accountId, user, days)
   }, transaction.run)
 
+/**
+ * Frees e-mail addresses, so that users of other accounts can sign in with them: deletes the password and the second factor of the user who
+ * signs in with one, and disables the user, which ends their sessions and connections.
+ */
+const makeFreeAddress = (
+  users: UsersRepo["Type"],
+  factors: SecondFactorsRepo["Type"],
+  transaction: Transaction["Type"]
+) => {
+  const { recorded } = makeRecording(users, transaction)
+  const keepingAnAdministrator = makeKeepingAnAdministrator(users, transaction)
+
+  return {
+    /** The user of any account who signs in with an e-mail address. NotFound: nobody does. */
+    findHolder: Effect.fn("Users.findHolder")(function* (given: string) {
+      const email = yield* Either.mapLeft(readEmail(given), () => new NotFound())
+      return yield* Effect.mapError(yield* users.findByEmail(email), () => new NotFound())
+    }),
+    /** NotFound: the user does not sign in with the address any more. ValidationFailed: the user is the last administrator. */
+    freeAddress: Effect.fn("Users.freeAddress")(function* ({ accountId, email, id }: Identity) {
+      const take = Effect.gen(function* () {
+        const taken = yield* users.takeAddress(accountId, email)
+        if (Option.isNone(taken)) return Option.none()
+        // The lock lets a renewal of recovery codes end first: its codes would stay.
+        yield* factors.lock({ accountId, id })
+        yield* factors.remove({ accountId, id })
+        return Option.some({ isChanged: true })
+      })
+      const free = recorded(accountId, { action: "address_freed", email }, take)
+      yield* keepingAnAdministrator(accountId, email, free)
+    })
+  }
+}
+
 const make = Effect.gen(function* () {
   const users = yield* UsersRepo
+  const factors = yield* SecondFactorsRepo
   const transaction = yield* Transaction
   const { add, makeLink } = makeInvitations(users)
   const keepingAnAdministrator = makeKeepingAnAdministrator(users, transaction)
@@ -205,6 +241,7 @@ const make = Effect.gen(function* () {
       }).pipe(transaction.run)
     }),
     renewLink: makeRenewLink(users, transaction, recordLink),
+    ...makeFreeAddress(users, factors, transaction),
     /** All users of the account, including disabled ones, oldest first. */
     list: users.list,
     /**

@@ -13,6 +13,7 @@ import { Stores } from "../stores/Stores.ts"
 import { Webhooks } from "../webhooks/Webhooks.ts"
 import { AccessRpcs } from "./AccessRpcs.ts"
 import { makeFindKey } from "./FindByName.ts"
+import { Refusal } from "./Refusal.ts"
 
 export const AccessHandlers = AccessRpcs.toLayer(
   Effect.gen(function* () {
@@ -57,6 +58,20 @@ export const AccessHandlers = AccessRpcs.toLayer(
       setUserRole: ({ email, role }) => withAccountId((accountId) => users.setRole(accountId, email, role)),
       disableUser: ({ email }) => withAccountId((accountId) => users.disable(accountId, email)),
       enableUser: ({ email }) => withAccountId((accountId) => users.enable(accountId, email)),
+      freeAddress: Effect.fnUntraced(function* ({ email: given }) {
+        const holder = yield* users.findHolder(given)
+        const { accountId, email } = holder
+        const account = { id: accountId, name: (yield* accounts.list).find(({ id }) => id === accountId)?.name ?? "" }
+        yield* Effect.catchTag(
+          users.freeAddress(holder),
+          "ValidationFailed",
+          () =>
+            new Refusal({
+              message: `${email} is the last administrator of the account ${account.name} (${account.id}). First make somebody else administrator: \`catalog user invite --email E --role admin --account ${account.id}\`; they must set a password. Or delete the account: \`catalog account delete ${account.id}\`.`
+            })
+        )
+        return { account, email }
+      }),
       requiresSecondFactor: () => withAccountId(users.requiresSecondFactor),
       // Without a key nobody could set up a second factor, so nobody could sign in.
       requireSecondFactor: ({ isRequired }) =>

@@ -10,6 +10,7 @@ import { AccountId, ApiKeyId } from "../model/Ids.ts"
 import { Role } from "../model/Role.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { accountRpc, anyAccountRpc } from "./AccountRpc.ts"
+import { Refusal } from "./Refusal.ts"
 
 const Account = Schema.Struct({ id: AccountId, name: Schema.String })
 
@@ -79,6 +80,15 @@ export const AccessRpcs = RpcGroup.make(
   accountRpc("disableUser", { email: Schema.String }, { error: Schema.Union(NotFound, ValidationFailed) }),
   /** Lets a disabled user sign in again. */
   accountRpc("enableUser", { email: Schema.String }, { error: NotFound }),
+  /**
+   * Frees an e-mail address: the user who signs in with it is disabled and has no password any more. Returns the user's account.
+   * NotFound: nobody signs in with it. Refusal: the user is the last administrator.
+   */
+  Rpc.make("freeAddress", {
+    payload: { email: Schema.String },
+    success: Schema.Struct({ account: Account, email: Schema.String }),
+    error: Schema.Union(NotFound, Refusal)
+  }),
   /** Whether all users of the account need a second factor. */
   accountRpc("requiresSecondFactor", {}, { success: Schema.Boolean }),
   /** ValidationFailed: secrets cannot be encrypted, so no user could set up a second factor. */

@@ -66,6 +66,27 @@ const enable = Command.make("enable", { account, email, json }, ({ account, emai
   }).pipe(Effect.catchTag("NotFound", unknownUser(email)), withAdmin)
 ).pipe(Command.withDescription("Let a disabled user sign in again."))
 
+const free = Command.make("free", { email, json }, ({ email: given, json }) =>
+  Effect.gen(function* () {
+    const { account, email } = yield* (yield* AdminClient).freeAddress({ email: given })
+    yield* answer(json, { email, account_id: account.id, account_name: account.name, freed: true }, [
+      `${email} is free: nobody signs in with it any more.`,
+      `Its user in the account ${account.name} (${account.id}) is signed out and disabled, without password and second factor. Connections that this user allowed have ended.`,
+      `Next: invite its owner with \`catalog user invite --email ${email} --account ACCOUNT_ID\`. The address belongs to the account whose invitation is accepted first.`
+    ])
+  }).pipe(
+    Effect.catchTag(
+      "NotFound",
+      () => new Refused({ code: errorCode.NotFound, message: `--email: no user signs in with ${given}` })
+    ),
+    withAdmin
+  )
+).pipe(
+  Command.withDescription(
+    "Free an e-mail address that a user of any account signs in with, so that another account can have it. The user is disabled."
+  )
+)
+
 const list = Command.make("list", { account, json }, ({ account, json }) =>
   Effect.gen(function* () {
     const users = yield* (yield* AdminClient).listUsers({ account })
@@ -98,6 +119,7 @@ const actionWords: Readonly<Record<TeamAction, string>> = {
   role_changed: "changed the role of",
   disabled: "disabled",
   enabled: "enabled",
+  address_freed: "freed the e-mail address of",
   second_factor_on: "switched the second factor on",
   second_factor_off: "switched the second factor off",
   second_factor_reset: "reset the second factor of",
@@ -158,5 +180,5 @@ const secondFactor = Command.make(
 
 export const userCommand = Command.make("user").pipe(
   Command.withDescription("Users who sign in to the console of an account."),
-  Command.withSubcommands([invite, list, setRole, disable, enable, secondFactor, log])
+  Command.withSubcommands([invite, list, setRole, disable, enable, free, secondFactor, log])
 )

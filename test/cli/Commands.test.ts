@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import pg from "pg"
 import { afterAll, beforeAll, it as test } from "vitest"
 import { catalog, catalogProcess, onTerminalOf, prepareDataDirectory, serveCatalog } from "../support/CommandLine.ts"
 import { layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
@@ -237,6 +238,71 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
           )
         }
         assert.strictEqual((yield* catalog(["account", "create", "--name", "No user"], { DATABASE_URL })).stderr, "")
+      })
+    )
+
+    it.effect("`user free` frees an e-mail address of any account, and names its account", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL, BASE_URL: "https://pim.example" })
+        const json = (...args: ReadonlyArray<string>) =>
+          Effect.map(run(...args, "--json"), ({ stdout }) => JSON.parse(stdout) as Record<string, unknown>)
+        const email = "holder@example.com"
+        const { account_id: id } = yield* json("account", "create", "--name", "Theirs", "--email", email)
+        const account = String(id)
+
+        const unknown = `--email: no user signs in with ${email}`
+        assert.deepStrictEqual(yield* run("user", "free", "--email", email), {
+          code: 1,
+          stdout: "",
+          stderr: `${unknown}\n`
+        })
+        assert.deepStrictEqual(yield* json("user", "free", "--email", email), {
+          error: { code: "not_found", message: unknown }
+        })
+
+        const client = new pg.Client({ connectionString: DATABASE_URL })
+        yield* Effect.promise(() => client.connect())
+        const setPassword = (email: string) =>
+          Effect.promise(() => client.query("UPDATE app_user SET password = 'digest' WHERE email = $1", [email]))
+        yield* setPassword(email)
+        const last = `${email} is the last administrator of the account Theirs (${account}). First make somebody else administrator: \`catalog user invite --email E --role admin --account ${account}\`; they must set a password. Or delete the account: \`catalog account delete ${account}\`.`
+        assert.deepStrictEqual(yield* run("user", "free", "--email", email), {
+          code: 1,
+          stdout: "",
+          stderr: `${last}\n`
+        })
+        assert.deepStrictEqual(yield* json("user", "free", "--email", email), {
+          error: { code: "validation_failed", message: last }
+        })
+
+        yield* run("user", "invite", "--email", "other@example.com", "--role", "admin", "--account", account)
+        yield* setPassword("other@example.com")
+        assert.deepStrictEqual(yield* run("user", "free", "--email", "Holder@example.com"), {
+          code: 0,
+          stdout: [
+            `${email} is free: nobody signs in with it any more.`,
+            `Its user in the account Theirs (${account}) is signed out and disabled, without password and second factor. Connections that this user allowed have ended.`,
+            `Next: invite its owner with \`catalog user invite --email ${email} --account ACCOUNT_ID\`. The address belongs to the account whose invitation is accepted first.`,
+            ""
+          ].join("\n"),
+          stderr: ""
+        })
+        assert.match(
+          (yield* run("user", "log", "--limit", "1", "--account", account)).stdout,
+          /^\S+ {2}cli {2}freed the e-mail address of "holder@example\.com"\n$/
+        )
+        yield* setPassword(email)
+        assert.deepStrictEqual(yield* json("user", "free", "--email", email), {
+          email,
+          account_id: account,
+          account_name: "Theirs",
+          freed: true
+        })
+        yield* Effect.promise(() => client.end())
+        const ours = yield* json("account", "create", "--name", "Ours")
+        const invite = ["user", "invite", "--email", email, "--account", String(ours.account_id)]
+        assert.match((yield* run(...invite)).stdout, /^Link for holder@example\.com to set a password/)
       })
     )
 

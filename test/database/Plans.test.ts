@@ -432,6 +432,7 @@ const access = (round: number) =>
     ])
       assert.isTrue(Option.exists(yield* change, ({ isChanged }) => isChanged))
     assert.isTrue(yield* users.remove(accountId, newEmail))
+    assert.isTrue(Option.isSome(yield* users.takeAddress(accountId, email)))
     assert.strictEqual(yield* users.countAttempt("sign-in", hashes.attempt, { maxAttempts: 5, windowSeconds: 900 }), 0)
     assert.isAtLeast(yield* users.countAttempt("sign-in", hashes.attempt, { maxAttempts: 1, windowSeconds: 900 }), 1)
     yield* users.uncountAttempt("sign-in", hashes.attempt)

@@ -60,6 +60,10 @@ const changes: Readonly<
   "being disabled and enabled": ({ accountId, email }: Identity) =>
     Effect.flatMap(UsersRepo, (users) =>
       Effect.zipRight(users.disable(accountId, email), users.enable(accountId, email))
+    ),
+  "a freed address": ({ accountId, email }: Identity) =>
+    Effect.flatMap(UsersRepo, (users) =>
+      Effect.zipRight(users.takeAddress(accountId, email), users.enable(accountId, email))
     )
 }
 

@@ -75,6 +75,8 @@ export const runElsewhere: Readonly<Record<string, string>> = {
   "npm run release:check": "test/ops/Files.test.ts",
   "npm run release:check -- licences": "test/ops/Files.test.ts",
   "node ops/image-steps.mjs": "test/ops/ImageSteps.test.ts",
+  "node dist/main.js user free --email owner@example.com": "test/cli/Commands.test.ts",
+  "node dist/main.js user invite --email owner@example.com --account ACCOUNT_ID": "test/cli/Commands.test.ts",
   "catalog account delete ACCOUNT_ID": "test/cli/Jobs.test.ts"
 }
 

@@ -23,6 +23,7 @@ const actionWords = {
   role_changed: "Gave {user} the role {role}",
   disabled: "Disabled {user} and signed them out",
   enabled: "Enabled {user}",
+  address_freed: "Freed the e-mail address of {user} and disabled them",
   second_factor_on: "{user} switched the second factor on",
   second_factor_off: "{user} switched the second factor off",
   second_factor_reset: "Reset the second factor of {user}",
