@@ -150,7 +150,7 @@ const make = Effect.gen(function* () {
     })
 
   return {
-    /** `pending`: a secret was shown, but no code of it was entered yet. */
+    /** `pending`: a secret was shown in the last hour, but no code of it was entered yet. */
     state: (user: UserKey) =>
       Effect.map(
         repo.find(user),
@@ -168,7 +168,7 @@ const make = Effect.gen(function* () {
       const sealed = yield* box.seal(Redacted.make(secret.base32), ownerOf(user))
       if (!(yield* repo.begin(user, sealed))) return yield* ValidationFailed.at("", "is on already")
     }),
-    /** The secret that is not confirmed yet. None: there is none, or it cannot be decrypted. */
+    /** The secret that is not confirmed yet. None: there is none, it was made more than an hour ago, or it cannot be decrypted. */
     pending: (user: UserKey, email: string) =>
       Effect.gen(function* () {
         const stored = yield* repo.find(user)

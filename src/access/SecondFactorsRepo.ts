@@ -22,6 +22,9 @@ const Waiting = Schema.Struct({
   password: Schema.NullOr(Schema.String)
 })
 
+/** How long a secret can be shown and confirmed after it was made. */
+const confirmSeconds = 3_600
+
 /** Number of accepted codes of a user that are remembered. */
 const keptSteps = 100
 
@@ -89,13 +92,15 @@ const makeSignInStatements = (sql: SqlClient.SqlClient) => {
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
+  const isRecent = sql`created_at > app_now() - make_interval(secs => ${confirmSeconds})`
+
   const find = findOne(StoredFactor)(
     ({ accountId, id }: UserKey) => sql`
       SELECT f.secret, f.confirmed_at IS NOT NULL AS "isConfirmed",
              (SELECT count(*)::int FROM recovery_code c
               WHERE c.account_id = f.account_id AND c.user_id = f.user_id) AS "codesLeft"
       FROM second_factor f
-      WHERE f.account_id = ${accountId} AND f.user_id = ${id}`
+      WHERE f.account_id = ${accountId} AND f.user_id = ${id} AND (f.confirmed_at IS NOT NULL OR ${isRecent})`
   )
 
   const list = findAll(Schema.Struct({ id: UserId, email: Schema.String, secret: Schema.Uint8ArrayFromSelf }))(
@@ -121,6 +126,7 @@ const make = Effect.gen(function* () {
   return {
     ...makeRecoveryCodeStatements(sql),
     ...makeSignInStatements(sql),
+    /** The second factor of a user. None: there is none, or it was not confirmed within an hour. */
     find,
     /** Secrets of all users of an account. */
     list,
@@ -135,14 +141,14 @@ const make = Effect.gen(function* () {
         WHERE f.confirmed_at IS NULL
         RETURNING f.user_id`.pipe(hasRows),
     /**
-     * Confirms a secret by the code of a time step, and stores the hashes of recovery codes. False: a secret is confirmed already, or
-     * another one was stored since.
+     * Confirms a secret by the code of a time step, and stores the hashes of recovery codes. False: a secret is confirmed already,
+     * another one was stored since, or it was made more than an hour ago.
      */
     confirm: ({ accountId, id }: UserKey, secret: Uint8Array, step: number, codes: ReadonlyArray<string>) =>
       sql`
         WITH confirmed AS (
           UPDATE second_factor SET confirmed_at = app_now(), last_step = ${step}, used_steps = ARRAY[${step}::bigint]
-          WHERE account_id = ${accountId} AND user_id = ${id} AND secret = ${secret} AND confirmed_at IS NULL
+          WHERE account_id = ${accountId} AND user_id = ${id} AND secret = ${secret} AND confirmed_at IS NULL AND ${isRecent}
           RETURNING account_id, user_id
         ), given AS (
           INSERT INTO recovery_code (account_id, user_id, hash)

@@ -242,6 +242,30 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     })
   )
 
+  it.effect("is not shown again and not confirmed more than an hour after it was begun", () =>
+    Effect.gen(function* () {
+      const { cookie, send } = yield* aPerson
+      const begun = Effect.gen(function* () {
+        yield* send(factorPath)
+        const page = yield* ask(factorPath, { cookie })
+        return /id="secret" value="([A-Z2-7]{32})"/.exec(page.text)?.[1] ?? assert.fail(page.text)
+      })
+      const abandoned = yield* begun
+      const shown = yield* later(3_590, ask(factorPath, { cookie }))
+      assert.include(shown.text, abandoned)
+      yield* Effect.gen(function* () {
+        assert.deepStrictEqual(to(yield* ask(factorPath, { cookie })), [303, path])
+        assert.deepStrictEqual(to(yield* send(`${factorPath}/confirm`, { code: codeOf(abandoned) })), [303, path])
+        assert.include(textOf(yield* ask(path, { cookie })), "Set up an authenticator app")
+        const secret = yield* begun
+        assert.notStrictEqual(secret, abandoned)
+        assert.strictEqual((yield* send(`${factorPath}/confirm`, { code: codeOf(secret) })).status, 200)
+      }).pipe((effect) => later(3_601, effect))
+      // A confirmed second factor has no such limit.
+      assert.include(textOf(yield* later(7_300, ask(path, { cookie }))), "10 of your recovery codes are left")
+    })
+  )
+
   it.effect("is required at sign-in; a code works once, even for another sign-in", () =>
     Effect.gen(function* () {
       const { email, first, secret, userId } = yield* anEnrolled
