@@ -40,7 +40,8 @@ export const names: ReadonlyArray<string> = [
   "0016_demo",
   "0017_exports",
   "0018_store_tests",
-  "0019_scan_progress"
+  "0019_scan_progress",
+  "0020_publish_jobs"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

@@ -2,7 +2,7 @@ import { Effect, Either, Option, Schema } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
-import { EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
+import { EntityId, type JobId, nilUuid, type StoreId } from "../model/Ids.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import type { PendingEntity } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
@@ -45,12 +45,12 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
         return Option.isNone(store) ? yield* new NotFound() : store.value
       })
 
-    const requestAll = (batch: ReadonlyArray<PendingEntity>, storeId: StoreId) =>
+    const requestAll = (batch: ReadonlyArray<PendingEntity>, storeId: StoreId, jobId?: JobId) =>
       Effect.gen(function* () {
         const refused: Array<RequestedBatch["refused"][number]> = []
         let requested = 0
         for (const entity of batch) {
-          const answer = yield* Effect.either(requestDraft(entity.id, storeId))
+          const answer = yield* Effect.either(requestDraft(entity.id, storeId, undefined, undefined, jobId))
           if (Either.isRight(answer)) {
             if (answer.right.outcome !== "nothing_to_publish") requested++
           } else if (answer.left._tag === "ValidationFailed")
@@ -67,14 +67,14 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
         if (refusal !== undefined) return yield* ValidationFailed.at("store_id", refusal)
       })
 
-    const requestBatch = (storeId: StoreId, { after, part }: PendingPlace, limit: number) =>
+    const requestBatch = (storeId: StoreId, { after, part }: PendingPlace, limit: number, jobId?: JobId) =>
       Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
         yield* findPublishable(storeId)
         // One more than a batch, to see whether more follow.
         const pending = yield* repo.pendingAfter(accountId, storeId, kindsOfPart[part], after, limit + 1)
         const batch = pending.slice(0, limit)
-        const answer = yield* requestAll(batch, storeId)
+        const answer = yield* requestAll(batch, storeId, jobId)
         const last = batch.at(-1)
         if (pending.length > batch.length && last !== undefined) return { ...answer, next: { part, after: last.id } }
         const hasOthers =

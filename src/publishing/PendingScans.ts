@@ -3,14 +3,14 @@ import { type Context, Effect, Schema } from "effect"
 import { allAccounts, readsAll } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import { AccountId, EntityId, type JobId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { PendingCount, PendingEntity } from "./PublicationRecord.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Pending = Pick<
   Context.Tag.Service<PublicationsRepo>,
-  "entities" | "failedBetween" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"
+  "entities" | "failedOf" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"
 >
 
 /** Finds store versions whose draft is not published. */
@@ -58,11 +58,10 @@ export const makePendingScans = (sql: SqlClient): Pending => {
         AND (${until}::timestamptz IS NULL OR p.asked_at <= ${until}::timestamptz)`
   )
 
-  const failedBetween = findSingle(Schema.Struct({ count: Schema.Number }))(
-    (accountId: AccountId, storeId: StoreId, from: Timestamp, until: Timestamp) => sql`
+  const failedOf = findSingle(Schema.Struct({ count: Schema.Number }))(
+    (accountId: AccountId, storeId: StoreId, jobId: JobId) => sql`
       SELECT count(*) AS count FROM publication p
-      WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'failed'
-        AND p.asked_at BETWEEN ${from}::timestamptz AND ${until}::timestamptz`
+      WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.job_id = ${jobId} AND p.state = 'failed'`
   )
 
   const orphans = findAll(Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }))(
@@ -92,7 +91,7 @@ export const makePendingScans = (sql: SqlClient): Pending => {
     pendingAfter,
     entities,
     pendingUntil,
-    failedBetween: (...request) => Effect.map(failedBetween(...request), ({ count }) => count),
+    failedOf: (...request) => Effect.map(failedOf(...request), ({ count }) => count),
     orphans
   }
 }

@@ -151,7 +151,7 @@ const pendingOn = (store: Store, accountId: AccountId, storeId: StoreId) =>
 
 const makePendingScans = (
   store: Store
-): Pick<Repo, "entities" | "failedBetween" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"> => ({
+): Pick<Repo, "entities" | "failedOf" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"> => ({
   entities: (accountId, ids) =>
     Effect.map(Ref.get(store), (state) =>
       [...ids].sort().flatMap((id) => {
@@ -169,14 +169,10 @@ const makePendingScans = (
         isOpen(each) && each.storeId === storeId && (until === null || fromMillis(each.requestedAt) <= until)
       return { count: all.filter(isMeant).length, now }
     }),
-  failedBetween: (accountId, storeId, from, until) =>
+  failedOf: (accountId, storeId, jobId) =>
     Effect.map(
       publicationsOf(store, accountId),
-      (all) =>
-        all.filter(({ requestedAt, state, storeId: of }) => {
-          const at = fromMillis(requestedAt)
-          return state === "failed" && of === storeId && at >= from && at <= until
-        }).length
+      (all) => all.filter((each) => each.state === "failed" && each.storeId === storeId && each.jobId === jobId).length
     ),
   pendingCounts: (accountId, storeId) =>
     Effect.map(pendingOn(store, accountId, storeId), (all) =>

@@ -4,7 +4,7 @@ import { LeaseHolder } from "../database/LeaseHolder.ts"
 import { makeWorkHints } from "../database/WorkHintsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import type { AccountId, DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
+import type { AccountId, DropId, EntityId, JobId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { makePendingScans } from "./PendingScans.ts"
@@ -33,6 +33,8 @@ export interface NewPublication {
   readonly actor: HistoryActor
   /** The drop that requests the publish on behalf of the actor; null: no drop. */
   readonly dropId: DropId | null
+  /** The job that requests the publish and counts its failure; null: no such job. */
+  readonly jobId: JobId | null
 }
 
 /**
@@ -143,13 +145,8 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       storeId: StoreId,
       until: Timestamp | null
     ) => Effect.Effect<{ readonly count: number; readonly now: Timestamp }>
-    /** Number of failed publications to a store that were requested from a time until another, both included. */
-    readonly failedBetween: (
-      accountId: AccountId,
-      storeId: StoreId,
-      from: Timestamp,
-      until: Timestamp
-    ) => Effect.Effect<number>
+    /** Number of failed publications to a store that a job requested. */
+    readonly failedOf: (accountId: AccountId, storeId: StoreId, jobId: JobId) => Effect.Effect<number>
     /** Deletes publications that ended more than 30 days ago, with their attempts. Returns their number. */
     readonly forget: Effect.Effect<number>
   }

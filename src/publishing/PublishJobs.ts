@@ -29,12 +29,11 @@ const SelectedInput = Schema.Struct({
 
 /**
  * `Requests`: the next step requests publishes, beginning at `place`. `Outcomes`: it waits for the publishes that were requested
- * until a time, then continues at `next`. `since`: the time of the first step; null: an older version of the service made the cursor.
+ * until a time, then continues at `next`.
  */
-const since = { since: Schema.optionalWith(Schema.NullOr(Timestamp), { default: () => null }) }
 const WaitingCursor = Schema.Union(
-  Schema.TaggedStruct("Requests", { place: PendingPlace, ...since }),
-  Schema.TaggedStruct("Outcomes", { until: Timestamp, next: Schema.NullOr(PendingPlace), ...since })
+  Schema.TaggedStruct("Requests", { place: PendingPlace }),
+  Schema.TaggedStruct("Outcomes", { until: Timestamp, next: Schema.NullOr(PendingPlace) })
 )
 type WaitingCursor = typeof WaitingCursor.Type
 
@@ -123,7 +122,7 @@ export const makePublishJobKinds = Effect.gen(function* () {
     input: WaitingInput,
     cursor: WaitingCursor,
     sizes,
-    step: ({ accountId, cursor, input: { storeId }, size }) =>
+    step: ({ accountId, cursor, id, input: { storeId }, size }) =>
       orStop(
         Effect.gen(function* (): Effect.fn.Return<
           StepResult<WaitingCursor>,
@@ -133,19 +132,18 @@ export const makePublishJobKinds = Effect.gen(function* () {
           if (cursor?._tag === "Outcomes") {
             const wait = yield* waitUntil(accountId, storeId, cursor.until)
             if (wait !== undefined) return wait
-            const { next, since, until } = cursor
-            if (next !== null) return { _tag: "Progress", cursor: { _tag: "Requests", place: next, since }, done: 0 }
-            const failed = since === null ? 0 : yield* repo.failedBetween(accountId, storeId, since, until)
+            const { next } = cursor
+            if (next !== null) return { _tag: "Progress", cursor: { _tag: "Requests", place: next }, done: 0 }
+            const failed = yield* repo.failedOf(accountId, storeId, id)
             return { _tag: "Progress", cursor: null, done: 0, ...(failed > 0 && { counts: { failed } }) }
           }
-          const since = cursor === null ? (yield* repo.pendingUntil(accountId, storeId, null)).now : cursor.since
           const place = cursor?.place ?? firstPlace
           const batch = yield* repo.pendingAfter(accountId, storeId, kindsOfPart[place.part], place.after, size)
           yield* lockTargets(
             accountId,
             batch.map(({ id }) => ({ entityId: id, storeId }))
           )
-          const answer = yield* publishing.requestPending(storeId, place, size)
+          const answer = yield* publishing.requestPending(storeId, place, size, id)
           const { next } = answer
           const { now } = yield* repo.pendingUntil(accountId, storeId, null)
           // The kinds that refer to products are requested when the products are live.
@@ -153,8 +151,8 @@ export const makePublishJobKinds = Effect.gen(function* () {
             _tag: "Progress",
             cursor:
               next !== null && next.part === place.part
-                ? { _tag: "Requests", place: next, since }
-                : { _tag: "Outcomes", until: now, next, since },
+                ? { _tag: "Requests", place: next }
+                : { _tag: "Outcomes", until: now, next },
             done: batch.length,
             ...countsOf(answer)
           } as const

@@ -93,7 +93,9 @@ const toFollowing = (
         // A variant is written together with its product.
         entityIds: [...new Set([following.entityId, following.content.productId ?? following.entityId])],
         actor,
-        dropId
+        dropId,
+        // The outcome of what the job requested is known.
+        jobId: null
       }))
   )
 }

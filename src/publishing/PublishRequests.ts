@@ -11,7 +11,7 @@ import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type Attributes, type EntityKind, titleOf, typeOf } from "../model/Attribute.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
-import { type AccountId, type DropId, type EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
+import { type AccountId, type DropId, type EntityId, type JobId, PublicationId, type StoreId } from "../model/Ids.ts"
 import { filesOnly, type Store } from "../model/Store.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
@@ -59,7 +59,8 @@ export type RequestRefusal = NotFound | ValidationFailed | PimLocked | RevisionC
 interface RequestOptions {
   /** The draft revision that the caller has seen. If it is not the current one, the request is refused. */
   readonly draftRevision?: number | undefined
-  readonly dropId?: DropId | undefined | null
+  readonly dropId?: DropId | undefined
+  readonly jobId?: JobId | undefined
   /** Publish even if the store has accepted the draft already. */
   readonly isAgain?: boolean | undefined
 }
@@ -120,6 +121,9 @@ const makeReadTarget = Effect.gen(function* () {
     })
 })
 
+/** The drop and the job that request a publish on behalf of the actor. */
+type RequestedFor = Pick<NewPublication, "dropId" | "jobId">
+
 /** Saves the publication of a request, and before it publications of products that must get their platform id first. */
 const makeSaveRequest = Effect.gen(function* () {
   const faults = yield* FaultInjector
@@ -131,7 +135,7 @@ const makeSaveRequest = Effect.gen(function* () {
     { entityId, storeId }: Target,
     locked: LockedCatalog,
     by: HistoryActor,
-    dropId: DropId | null
+    requestedFor: RequestedFor
   ): Effect.Effect<NewPublication> =>
     Effect.map(mintId(PublicationId), (id) => ({
       id,
@@ -141,7 +145,7 @@ const makeSaveRequest = Effect.gen(function* () {
       entityIds: [entityId],
       content: toRepublishedContent("product"),
       actor: by,
-      dropId
+      ...requestedFor
     }))
 
   return (
@@ -149,7 +153,7 @@ const makeSaveRequest = Effect.gen(function* () {
     { entityId, storeId }: Target,
     content: PublicationContent,
     withoutPlatformId: ReadonlyArray<EntityId>,
-    dropId: DropId | null
+    requestedFor: RequestedFor
   ) =>
     Effect.gen(function* () {
       const actor = yield* CurrentActor
@@ -162,7 +166,7 @@ const makeSaveRequest = Effect.gen(function* () {
       const republications: Array<NewPublication> = []
       for (const id of withoutPlatformId)
         if (Option.isNone(yield* repo.newest(accountId, id, storeId)))
-          republications.push(yield* toRepublication({ entityId: id, storeId }, locked, by, dropId))
+          republications.push(yield* toRepublication({ entityId: id, storeId }, locked, by, requestedFor))
       const product = aggregate.parentId === null ? [] : [aggregate.parentId]
       const publication: NewPublication = {
         id: yield* mintId(PublicationId),
@@ -173,7 +177,7 @@ const makeSaveRequest = Effect.gen(function* () {
         entityIds: [...new Set([...publishedIds, ...product, ...withoutPlatformId])],
         content,
         actor: by,
-        dropId
+        ...requestedFor
       }
       const events = [
         ...republications.flatMap((each) => toPublishEvents(each, [each.entityId], "publish_asked")),
@@ -187,7 +191,7 @@ const makeSaveRequest = Effect.gen(function* () {
         ),
         Effect.gen(function* () {
           yield* Effect.forEach([...republications, publication], (each) => repo.insert(accountId, each))
-          yield* history.recordPublishes(accountId, by, dropId, events)
+          yield* history.recordPublishes(accountId, by, requestedFor.dropId, events)
           yield* faults.at("requesting")
         })
       )
@@ -315,7 +319,10 @@ const makeRequest = (signal: PublishSignal) =>
                 return Effect.succeed({ ...head, outcome: "nothing_to_publish" })
               case "New":
                 return Effect.map(
-                  saveRequest(lockedTarget, target, content, decided.withoutPlatformId, options.dropId ?? null),
+                  saveRequest(lockedTarget, target, content, decided.withoutPlatformId, {
+                    dropId: options.dropId ?? null,
+                    jobId: options.jobId ?? null
+                  }),
                   (publicationId) => ({ ...head, outcome: "requested", publicationId })
                 )
             }
@@ -363,8 +370,8 @@ const toDraft =
 /** Publish requests of one entity to one store: of its draft, or of new values in place of the accepted values. */
 export const makePublishRequests = (signal: PublishSignal) =>
   Effect.map(Effect.all([makeRequest(signal), makeDecide]), ([request, decide]) => ({
-    requestDraft: (entityId: EntityId, storeId: StoreId, draftRevision?: number, isAgain?: boolean) =>
-      request({ entityId, storeId }, { draftRevision, isAgain }, toDraft({ entityId, storeId })),
+    requestDraft: (entityId: EntityId, storeId: StoreId, draftRevision?: number, isAgain?: boolean, jobId?: JobId) =>
+      request({ entityId, storeId }, { draftRevision, isAgain, jobId }, toDraft({ entityId, storeId })),
     previewDraft: (entityId: EntityId, storeId: StoreId, draftRevision?: number) =>
       decide({ entityId, storeId }, { draftRevision }, toDraft({ entityId, storeId }), (decided) =>
         Effect.succeed(toPreview(decided))

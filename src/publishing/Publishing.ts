@@ -52,7 +52,7 @@ const make = (options: PublishingOptions) =>
       /** The first of them that are not requested yet, products first. NotFound: no such store. */
       waiting: Effect.fn("Publishing.waiting")(listWaiting),
       /**
-       * Requests a publish of a batch of a store's unpublished drafts, beginning at a place. Products come first; they
+       * Requests a publish of a batch of a store's unpublished drafts, beginning at a place, for a job. Products come first; they
        * include their variants and media. The kinds that need live products follow in later batches. Refused entities are
        * listed in the answer and stay unpublished.
        *

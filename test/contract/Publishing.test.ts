@@ -621,6 +621,29 @@ for (const engine of featureServiceEngines) {
         )
       )
 
+      it.effect("a job that publishes all drafts does not count publishes that others request meanwhile", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { store } = shop
+            const { runDue, settle } = yield* JobWorker
+            yield* fail(shop, "refuse")
+            const { id } = yield* (yield* PublishJobs).all(store.id)
+            // The job has requested the products, and waits for their outcomes before it requests the collections.
+            yield* runDue
+            const theirs = yield* anEntity("product", { title: "Stove" }, { on: [store] })
+            const asked = yield* ask(theirs, store)
+            const ended = yield* Effect.raceFirst(
+              settle(id, quiet),
+              Effect.flatMap(Publishing, ({ work }) => work)
+            )
+            assert.strictEqual((yield* settled(idOf(asked))).state, "failed")
+            const { failed, requested } = Option.getOrThrow(ended).result
+            assert.isAtLeast(requested ?? 0, 1)
+            assert.strictEqual(failed, requested)
+          })
+        )
+      )
+
       it.effect("unknown entities, stores without a platform and outdated revisions are refused", () =>
         inShop(({ files, other, picture, product, store }) =>
           Effect.gen(function* () {

@@ -58,6 +58,7 @@ import {
   EntityId,
   ExportId,
   ImportId,
+  JobId,
   nilUuid,
   RecordId,
   StoreId,
@@ -432,7 +433,6 @@ const access = (round: number) =>
     ])
       assert.isTrue(Option.exists(yield* change, ({ isChanged }) => isChanged))
     assert.isTrue(yield* users.remove(accountId, newEmail))
-    assert.isTrue(Option.isSome(yield* users.takeAddress(accountId, email)))
     assert.strictEqual(yield* users.countAttempt("sign-in", hashes.attempt, { maxAttempts: 5, windowSeconds: 900 }), 0)
     assert.isAtLeast(yield* users.countAttempt("sign-in", hashes.attempt, { maxAttempts: 1, windowSeconds: 900 }), 1)
     yield* users.uncountAttempt("sign-in", hashes.attempt)
@@ -484,6 +484,8 @@ const access = (round: number) =>
     assert.isTrue(yield* connections.end(accountId, connectionId, "disconnected"))
     yield* connections.withdrawCodes(accountId)
     assert.isAtLeast(yield* connections.endAll(accountId, "disconnected"), 59)
+    // The last, because it ends everything of the user.
+    assert.isTrue(Option.isSome(yield* users.takeAddress(accountId, email)))
   })
 
 /** Reads the activity of one of twenty agents in the large account. The agents have made most changes of the account's products. */
@@ -879,8 +881,8 @@ const jobs = Effect.gen(function* () {
   }
   const publications = yield* PublicationsRepo
   yield* publications.entities(accountId, [product(1), product(2)])
-  const { now } = yield* publications.pendingUntil(accountId, firstStore, null)
-  yield* publications.failedBetween(accountId, firstStore, now, now)
+  yield* publications.pendingUntil(accountId, firstStore, null)
+  yield* publications.failedOf(accountId, firstStore, yield* mintId(JobId))
   const token = Buffer.from("no token")
   assert.isFalse(yield* (yield* StoresRepo).replaceCredential(accountId, firstStore, token, token))
 
