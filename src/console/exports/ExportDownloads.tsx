@@ -21,7 +21,7 @@ import { paths } from "../Paths.ts"
 import { filtersOf } from "../products/ProductFilters.tsx"
 import { refuseOnPage } from "../Refusals.tsx"
 import { fields, selectionIn } from "../selections/SelectionForm.ts"
-import { ExportPage } from "../selections/SelectionPages.tsx"
+import { ExportPage, type LeftOut } from "../selections/SelectionPages.tsx"
 
 const routes = {
   jsonl: ["GET", paths.exportJsonl, refuseOnPage, "view"],
@@ -46,6 +46,20 @@ const tooManyDownloads = new PageRefused({
 
 /** The title of the page on which the format is chosen. It is translated there. */
 const title = "Export the selected"
+
+/** Maximum number of selected products whose stores the page counts. Counting more would take long. */
+const maxCounted = 10_000
+
+/** Counts the selected products that each store lacks. */
+const countLeftOut = (exports: Exports["Type"], linked: ReadonlyArray<Store>, chosen: ExportSelection) =>
+  Effect.gen(function* () {
+    const total = chosen.kind === "product" ? yield* exports.count(chosen) : 0
+    if (total === 0 || total > maxCounted) return { total, ofStores: [] } satisfies LeftOut
+    const counted = yield* Effect.forEach(linked, (store) =>
+      Effect.map(exports.countOnStore(store.id, chosen), (count) => ({ store, count: total - count }))
+    )
+    return { total, ofStores: counted.filter(({ count }) => count > 0) } satisfies LeftOut
+  })
 
 /** Makes a function that refuses downloads beyond `maxDownloads`. A download counts until its connection has taken or lost it. */
 const makeAdmit = () => {
@@ -108,9 +122,11 @@ export const exportDownloads: Surface<ExportJobs | Exports | Stores | PageServic
           const selection = yield* selectionIn(form)
           const { ids, isAll, kind, query } = selection
           const storeId = form.get(fields.store) ?? ""
+          const chosen: ExportSelection = isAll ? { kind, filters: filtersOf(query) } : { kind, ids }
           const show = (misfit?: Misfit) =>
-            Effect.map(stores.list, (linked) =>
-              html(
+            Effect.gen(function* () {
+              const linked = yield* stores.list
+              return html(
                 visitor,
                 <ExportPage
                   visitor={visitor}
@@ -119,14 +135,14 @@ export const exportDownloads: Surface<ExportJobs | Exports | Stores | PageServic
                   selection={selection}
                   change={{ key: "", storeId, typed: "", clears: false }}
                   stores={linked}
+                  leftOut={yield* countLeftOut(exports, linked, chosen)}
                   misfit={misfit}
                 />,
                 { status: misfit === undefined ? 200 : 400 }
               )
-            )
+            })
           if (form.get(fields.does) !== "download") return yield* show()
           const store = kind === "product" && storeId !== "" ? yield* storeOf(form, fields.store) : undefined
-          const chosen: ExportSelection = isAll ? { kind, filters: filtersOf(query) } : { kind, ids }
           // The export counts them again at its own moment. An error there would cut the download off.
           const count = yield* exports.count(chosen)
           if (count === 0) return yield* show({ field: fields.of, message: "The filters of the list find nothing." })

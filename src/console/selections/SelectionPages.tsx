@@ -232,8 +232,14 @@ export const ChooseStorePage = (content: SelectionContent) => {
   )
 }
 
+/** Number of selected products, and how many of them are not on a store. Stores that have all are left out. */
+export interface LeftOut {
+  readonly total: number
+  readonly ofStores: ReadonlyArray<{ readonly store: Store; readonly count: number }>
+}
+
 /** The form of an export: which entities, and which file. Product CSV has the products of one store. */
-export const ExportPage = (content: SelectionContent) => {
+export const ExportPage = ({ leftOut, ...content }: SelectionContent & { readonly leftOut: LeftOut }) => {
   const t = useWords()
   const { change, misfit, selection, stores } = content
   return (
@@ -254,6 +260,19 @@ export const ExportPage = (content: SelectionContent) => {
           </label>
           <FieldMisfit field={fields.store} misfit={misfit} />
           <p class="quiet">{t("Product CSV leaves out products that are not on the store.")}</p>
+          {leftOut.ofStores.length > 0 && (
+            <ul class="quiet">
+              {leftOut.ofStores.map(({ count, store: { id, name } }) => (
+                <li key={id}>
+                  {t.rich("Left out for {store}: {count, number} of {total, number}", {
+                    store: <bdi>{name}</bdi>,
+                    count,
+                    total: leftOut.total
+                  })}
+                </li>
+              ))}
+            </ul>
+          )}
         </>
       )}
       <p class="quiet">
