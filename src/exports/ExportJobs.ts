@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Array as Arr, Context, Effect, Layer, Option, Schema } from "effect"
 import type { Aggregate } from "../catalog/Aggregate.ts"
 import { publishable, sameOrder } from "../drafts/Aggregate.ts"
 import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
@@ -36,8 +36,14 @@ const forgotten = {
   next: "What was counted as published before stays published. Export the products of the store again."
 }
 
-/** Number of counted items. They are deleted, so the next step begins with the first remaining item. */
-const Cursor = Schema.Int
+/**
+ * Number of counted items. They are deleted, so the next step begins with the first remaining item. `media`: files that earlier steps
+ * counted as changed, because other products may show them too.
+ */
+const Cursor = Schema.Union(Schema.Int, Schema.Struct({ items: Schema.Int, media: Schema.Array(EntityId) }))
+
+/** Maximum number of files in a cursor, which each step writes. Files beyond it are counted once a step. */
+const maxRemembered = 1_000
 
 const variantsOf = ({ aggregates }: LockedCatalog, productId: EntityId): ReadonlyArray<Aggregate> =>
   [...aggregates.values()]
@@ -89,15 +95,16 @@ export const makeExportKinds = Effect.gen(function* () {
       sizes: { first: 10, max: 200 },
       step: ({ accountId, cursor, input: { exportId, storeId, total }, size }) =>
         Effect.gen(function* (): Effect.fn.Return<
-          StepResult<number>,
+          StepResult<typeof Cursor.Type>,
           JobStopped | NotFound | ValidationFailed,
           CurrentActor
         > {
           if (Option.isSome(yield* importLock.share(accountId))) return waitForImport
           const actor = yield* CurrentActor
           const items = yield* repo.take(accountId, exportId, size)
+          const counted = cursor === null || typeof cursor === "number" ? { items: cursor ?? 0, media: [] } : cursor
           if (items.length === 0)
-            return (cursor ?? 0) < (total ?? 0)
+            return counted.items < (total ?? 0)
               ? yield* new JobStopped(forgotten)
               : ({ _tag: "Progress", cursor: null, done: 0 } as const)
           const ids = items.flatMap(({ revisions }) => Object.keys(revisions).map((id) => EntityId.make(id)))
@@ -108,7 +115,10 @@ export const makeExportKinds = Effect.gen(function* () {
           const all = items.map((item) => divideExported(locked, storeId, item))
           // A file that several products show occurs several times.
           const exported = [...new Set(all.flatMap((each) => each.exported))]
-          const changed = new Set(all.flatMap((each) => each.changed))
+          const changed = Arr.difference([...new Set(all.flatMap((each) => each.changed))], counted.media)
+          const files = new Set(items.flatMap((item) => item.media))
+          const media = [...counted.media, ...changed.filter((id) => files.has(id))].slice(0, maxRemembered)
+          const done = counted.items + items.length
           yield* savePublishStates(
             accountId,
             locked,
@@ -128,9 +138,9 @@ export const makeExportKinds = Effect.gen(function* () {
           )
           return {
             _tag: "Progress",
-            cursor: (cursor ?? 0) + items.length,
+            cursor: media.length === 0 ? done : { items: done, media },
             done: items.length,
-            counts: { published: exported.length, changed: changed.size }
+            counts: { published: exported.length, changed: changed.length }
           } as const
         }).pipe(
           // The entities are locked and on the store. A change that is refused is therefore a defect.

@@ -110,6 +110,24 @@ for (const { absent, layer: database, name } of featureEngines)
         })
       )
 
+      it.effect("counts a changed file once, although products of several steps show it", () =>
+        Effect.gen(function* () {
+          const { actor, products, store } = yield* aWorld(25)
+          yield* Effect.gen(function* () {
+            const { apply } = yield* CatalogChanges
+            const shared = products[0]?.media ?? assert.fail("no products")
+            const entries = [{ mediaId: shared, storeIds: [store.id] }]
+            for (const { product } of products) yield* apply([CatalogChange.SetGallery({ entityId: product, entries })])
+            const exportId = yield* exportFor(store.id)
+            yield* apply([CatalogChange.SetAttributes({ entityId: shared, values: { alt: "A tent" } })])
+            const { id } = yield* (yield* ExportJobs).publish(store.id, exportId)
+            const job = Option.getOrThrow(yield* (yield* JobWorker).settle(id, quiet))
+            assert.deepInclude(job, { state: "done", done: 25, result: { published: 50, changed: 1 } })
+            assert.deepStrictEqual(yield* stateOf("media", shared), never)
+          }).pipe(actingAs(actor))
+        })
+      )
+
       it.effect("a job whose store gets a platform meanwhile fails, and counts nothing as published", () =>
         Effect.gen(function* () {
           const { actor, products, store } = yield* aWorld(1)
