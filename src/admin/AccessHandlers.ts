@@ -80,7 +80,11 @@ export const AccessHandlers = AccessRpcs.toLayer(
         ),
       showTeamLog: ({ limit }) => withAccountId((accountId) => users.log(accountId, limit)),
 
-      rotateSecrets: Effect.fnUntraced(function* () {
+      rotateSecrets: Effect.fnUntraced(function* ({ keyDigest }) {
+        if (keyDigest !== null && !(yield* box.hasDigest(keyDigest)))
+          return yield* new Refusal({
+            message: `SECRET_KEY: is not the key of the process ${process.pid}, which holds the database and encrypts secrets with its own key: restart that process with this SECRET_KEY, and with the key before it as SECRET_KEY_PREVIOUS, then repeat`
+          })
         const unreadable: Array<{
           readonly accountId: AccountId
           readonly kind: keyof typeof secretOwners

@@ -96,10 +96,12 @@ export const AccessRpcs = RpcGroup.make(
   /** The newest changes of the team, newest first. */
   accountRpc("showTeamLog", { limit: Schema.Int }, { success: Schema.Array(TeamEvent) }),
   /**
-   * Encrypts the tokens of stores and the secrets of webhooks and second factors, of all accounts, with the current key.
-   * ValidationFailed: SECRET_KEY is not set.
+   * Encrypts the tokens of stores and the secrets of webhooks and second factors, of all accounts, with the current key of the process
+   * that answers. `keyDigest`: the digest of the caller's SECRET_KEY; null: it has none. ValidationFailed: SECRET_KEY is not set.
+   * Refusal: the caller's SECRET_KEY is another key.
    */
   Rpc.make("rotateSecrets", {
+    payload: { keyDigest: Schema.NullOr(Schema.String) },
     success: Schema.Struct({
       rotated: Schema.Int,
       current: Schema.Int,
@@ -108,6 +110,6 @@ export const AccessRpcs = RpcGroup.make(
         Schema.Struct({ accountId: AccountId, kind: Schema.Literal("store", "webhook", "user"), name: Schema.String })
       )
     }),
-    error: ValidationFailed
+    error: Schema.Union(ValidationFailed, Refusal)
   })
 )

@@ -1,6 +1,7 @@
 import { Command } from "@effect/cli"
-import { Effect } from "effect"
+import { Config, Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import { secretKeyDigest } from "../stores/SecretBox.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { answer, byPlace, json, Refused } from "./Output.ts"
 
@@ -8,8 +9,14 @@ const secrets = (count: number) => `${count} ${count === 1 ? "secret" : "secrets
 
 const rotate = Command.make("rotate", { json }, (options) =>
   Effect.gen(function* () {
-    const { current, rotated, unreadable } = yield* (yield* AdminClient).rotateSecrets()
+    const client = yield* AdminClient
+    const key = yield* Effect.orDie(Config.option(Config.string("SECRET_KEY")))
+    const keyDigest = Option.getOrNull(Option.flatMap(key, secretKeyDigest))
+    const { current, rotated, unreadable } = yield* client.rotateSecrets({ keyDigest })
+    const { pid } = yield* client.hello()
+    const isElsewhere = pid !== process.pid
     const members = {
+      ...(isElsewhere && { server_pid: pid }),
       rotated,
       current,
       unreadable: unreadable.map(({ accountId, kind, name }) => ({
@@ -17,7 +24,8 @@ const rotate = Command.make("rotate", { json }, (options) =>
         ...(kind === "store" ? { store_domain: name } : kind === "webhook" ? { webhook_id: name } : { email: name })
       }))
     }
-    const done = `Encrypted ${secrets(rotated)} with SECRET_KEY; ${secrets(current)} already used it.`
+    const whose = isElsewhere ? ` of the process ${pid}, which holds the database` : ""
+    const done = `Encrypted ${secrets(rotated)} with SECRET_KEY${whose}; ${secrets(current)} already used it.`
     if (unreadable.length > 0) {
       const places = unreadable
         .map(({ accountId, kind, name }) => `the ${kind} ${name} (account ${accountId})`)

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from "node:crypto"
+import { createCipheriv, createDecipheriv, hash, randomBytes, randomUUID } from "node:crypto"
 import { link, readFile, rm, writeFile } from "node:fs/promises"
 import { Context, Data, Effect, Layer, Option, Predicate, Redacted } from "effect"
 import { ValidationFailed } from "../model/Errors.ts"
@@ -42,6 +42,11 @@ export const secretKeyBytes = (text: string): Option.Option<Buffer> =>
         Option.liftPredicate(Buffer.from(text, "base64"), () => /^[A-Za-z0-9+/]{43}=$/.test(text)),
         ({ length }) => length === keyBytes
       )
+
+/** Identifies a key in base64 or hexadecimal without revealing it. */
+export const secretKeyDigest = (text: string): Option.Option<string> => Option.map(secretKeyBytes(text), digestOf)
+
+const digestOf = (key: Buffer) => hash("sha256", key, "hex")
 
 const boundTo = (owner: SecretOwner) =>
   Buffer.from(
@@ -178,6 +183,11 @@ const make = Effect.gen(function* () {
     isCurrent: (sealed: Uint8Array, owner: SecretOwner) =>
       Effect.map(Effect.option(existingKey), (key) =>
         Option.isSome(Option.flatMap(Option.flatten(key), (found) => decryptedWith(found, Buffer.from(sealed), owner)))
+      ),
+    /** Whether the current key has this digest (see `secretKeyDigest`). */
+    hasDigest: (digest: string) =>
+      Effect.map(Effect.option(existingKey), (key) =>
+        Option.exists(Option.flatten(key), (found) => digestOf(found) === digest)
       ),
     /** ValidationFailed: the key is not a setting, so there is no other key to change to. */
     mustBeSetting:

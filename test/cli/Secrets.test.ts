@@ -1,10 +1,14 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
+import { afterAll, beforeAll, test } from "vitest"
 import * as Database from "../../src/database/Database.ts"
 import { AccountId, StoreId } from "../../src/model/Ids.ts"
 import { SecretBox, SecretKeySource } from "../../src/stores/SecretBox.ts"
-import { catalog } from "../support/CommandLine.ts"
+import { catalog, prepareDataDirectory, serveCatalog } from "../support/CommandLine.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 const [old, next] = ["ab".repeat(32), "cd".repeat(32)] as const
@@ -61,5 +65,40 @@ describe.skipIf(!serverAnswers)("secret rotate", () => {
         assert.strictEqual(back.code, 1)
       })
     )
+  })
+})
+
+describe("secret rotate while a server holds the embedded database", () => {
+  const DATA_DIR = join(mkdtempSync(join(tmpdir(), "catalog-secrets-")), "data")
+  let server: Awaited<ReturnType<typeof serveCatalog>>
+
+  beforeAll(async () => {
+    prepareDataDirectory(DATA_DIR)
+    server = await serveCatalog({ DATA_DIR, SECRET_KEY: next, SECRET_KEY_PREVIOUS: old })
+  })
+  afterAll(async () => {
+    await server.stop("SIGKILL")
+    rmSync(DATA_DIR, { recursive: true, force: true })
+  })
+
+  const rotate = (settings: Readonly<Record<string, string>>, ...more: ReadonlyArray<string>) =>
+    Effect.runPromise(catalog(["secret", "rotate", ...more], { DATA_DIR, ...settings }))
+
+  test("is refused with another key than the server's", async () => {
+    const message = `SECRET_KEY: is not the key of the process ${server.pid}, which holds the database and encrypts secrets with its own key: restart that process with this SECRET_KEY, and with the key before it as SECRET_KEY_PREVIOUS, then repeat`
+    assert.deepStrictEqual(await rotate({ SECRET_KEY: old }), { code: 1, stdout: "", stderr: `${message}\n` })
+    const { code, stdout } = await rotate({ SECRET_KEY: old }, "--json")
+    assert.deepStrictEqual([code, JSON.parse(stdout)], [1, { error: { code: "validation_failed", message } }])
+  })
+
+  test("says that the server encrypts with its key", async () => {
+    // The same key in another form.
+    for (const settings of [{}, { SECRET_KEY: Buffer.from(next, "hex").toString("base64") }]) {
+      const { code, stderr, stdout } = await rotate(settings)
+      assert.deepStrictEqual([code, stderr], [0, ""])
+      assert.match(stdout, /^Encrypted 0 secrets with SECRET_KEY of the process \d+, which holds the database; \d+ /)
+      assert.include(stdout, ` of the process ${server.pid}, `)
+      assert.strictEqual(JSON.parse((await rotate(settings, "--json")).stdout).server_pid, server.pid)
+    }
   })
 })
