@@ -78,7 +78,19 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
         yield* Effect.promise(async () => {
           await page.goto(`${base}/entity?id=${stove}`)
           await take("product")
+          const columns = () =>
+            page.$$eval("table.grid thead th", (heads) =>
+              heads.map((head) => Math.round(head.getBoundingClientRect().x))
+            )
+          const before = await columns()
+          for (const name of ["Catalog", "Tarn & Tern", "تارن وتيرن"]) {
+            await page.getByRole("link", { name: `Edit Description, ${name}` }).click()
+            await take(`product-description-${name}`)
+            assert.deepStrictEqual(await columns(), before, name)
+            await page.goto(`${base}/entity?id=${stove}`)
+          }
           await page.getByRole("link", { name: "Edit Title, Tarn & Tern" }).click()
+          assert.deepStrictEqual(await columns(), before)
           const title = page.getByRole("textbox", { name: "Title, Tarn & Tern" })
           assert.isTrue(await title.evaluate("document.activeElement?.name === 'value'"))
           await take("product-edit")
