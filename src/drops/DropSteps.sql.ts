@@ -13,7 +13,7 @@ import type { DropsRepo } from "./DropsRepo.ts"
 
 type Repo = Context.Tag.Service<DropsRepo>
 
-/** Whether every earlier drop that writes a field of `d` has ended. */
+/** Whether every earlier drop that writes a field of `d` has ended, or has been applied if it has no end. */
 const isFree = (sql: SqlClient, accountId: Fragment) => sql`
   NOT EXISTS (
     SELECT FROM drop_change c
@@ -21,7 +21,8 @@ const isFree = (sql: SqlClient, accountId: Fragment) => sql`
       AND b.drop_id <> c.drop_id AND (b.store_id IS NULL OR c.store_id IS NULL OR b.store_id = c.store_id)
     JOIN drop before ON before.account_id = ${accountId} AND before.id = b.drop_id
     WHERE c.account_id = ${accountId} AND c.drop_id = d.id
-      AND before.next_step IN ('start', 'settle_start', 'end') AND before.ends_at <= d.starts_at
+      AND before.next_step IN ('start', 'settle_start', 'end')
+      AND (before.ends_at <= d.starts_at OR (before.ends_at IS NULL AND before.starts_at < d.starts_at))
   )`
 
 /** Statements that find due steps and lock drops. */

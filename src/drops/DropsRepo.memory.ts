@@ -323,15 +323,16 @@ const isDue = (account: MemoryAccount, drop: MemoryDrop, time: Timestamp): boole
   }
 }
 
-/** Whether an earlier drop that writes one of the same fields has not ended yet. */
+/** Whether an earlier drop that writes one of the same fields has not ended yet, or, if it has no end, not been applied yet. */
 const isBlocked = (account: MemoryAccount, { id, planned }: MemoryDrop): boolean =>
   [...account.drops.values()].some(
     (before) =>
       before.id !== id &&
       before.nextStep !== null &&
       before.nextStep !== "settle_end" &&
-      before.planned.ends_at !== null &&
-      before.planned.ends_at <= planned.starts_at &&
+      (before.planned.ends_at === null
+        ? before.planned.starts_at < planned.starts_at
+        : before.planned.ends_at <= planned.starts_at) &&
       before.planned.changes.some((change) => planned.changes.some((own) => isSameField(change, own)))
   )
 

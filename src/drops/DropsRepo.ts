@@ -70,7 +70,7 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
     /**
      * Due steps in accounts that no import locks, in the order of their times, without the drops in `except`. `start` and `end` are
      * due by the database's clock; the settle steps are due when all publishes have ended. A start also waits until every earlier
-     * drop that writes one of the same fields has ended.
+     * drop that writes one of the same fields has ended, or has been applied if it has no end.
      */
     readonly due: (limit: number, except: ReadonlyArray<DropId>) => Effect.Effect<ReadonlyArray<DueStep>>
     /**

@@ -388,6 +388,41 @@ for (const engine of all) {
         )
       )
 
+      it.effect("wait for a drop without an end that is reopened", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, product, two } = shop
+            const shops = yield* DemoShops
+            const { link, unlink } = yield* Stores
+            const vendor = (store_id: StoreId | null, value: string) => [
+              { entity_id: product, store_id, field: "vendor", value }
+            ]
+            yield* shops.fail({ accountId, storeId: two.id }, { kind: "error", percent: 100, delayMillis: 0 })
+            const endless = yield* aDrop(vendor(two.id, "Tern"), { to: null })
+            yield* advance(hour)
+            yield* runDue
+            yield* unlink(two.domain)
+            yield* until(endless.id, "failed")
+            const later = yield* aDrop(vendor(null, "Gannet"))
+            // The store is linked again, but the publish of the first drop is still pending when the second is due.
+            yield* link({ domain: two.domain, platform: "demo" })
+            yield* advance(hour)
+            yield* assertStays(later.id)
+            assert.deepStrictEqual(
+              [(yield* get(endless.id)).status, (yield* get(later.id)).status],
+              ["applying", "scheduled"]
+            )
+            yield* shops.repair({ accountId, storeId: two.id })
+            yield* until(later.id, "applied")
+            assert.strictEqual((yield* get(endless.id)).status, "applied")
+            assert.strictEqual(yield* live(shop, two.id, product, "vendor"), "Gannet")
+            yield* advance(hour)
+            yield* until(later.id, "reverted")
+            assert.strictEqual(yield* live(shop, two.id, product, "vendor"), "Tern")
+          })
+        )
+      )
+
       it.effect("end on a store that was unlinked at the end when it is linked again", () =>
         inShop((shop) =>
           Effect.gen(function* () {
