@@ -20,6 +20,7 @@ import {
   type DropEffect,
   type DueStep,
   endDrop,
+  isUnsettled,
   type LockedDrop,
   outcomesOf,
   type PlannedStep,
@@ -44,6 +45,29 @@ const makeLinkedIds = Effect.map(
       Effect.map(list(accountId), (stores): ReadonlySet<StoreId> => new Set(stores.map(({ id }) => id)))
 )
 
+/** Settles effects of a start whose publishes have ended. */
+const makeSettleStarts = Effect.gen(function* () {
+  const publications = yield* PublicationsRepo
+
+  return (
+    accountId: AccountId,
+    effects: ReadonlyArray<DropEffect>,
+    records: ReadonlyArray<PublicationRecord>,
+    linked: ReadonlySet<StoreId>
+  ) =>
+    Effect.map(
+      publications.contents(
+        accountId,
+        records.map(({ id }) => id)
+      ),
+      (contents) =>
+        effects.map((effect) => {
+          const record = records.find(({ id }) => id === effect.publicationId)
+          return settleStart(effect, record, contents, linked.has(effect.storeId))
+        })
+    )
+})
+
 /** Starts and ends drops: writes their drafts and requests their publishes. */
 const makeStartAndEnd = Effect.gen(function* () {
   const changes = yield* CatalogChanges
@@ -52,6 +76,7 @@ const makeStartAndEnd = Effect.gen(function* () {
   const publishing = yield* Publishing
   const repo = yield* DropsRepo
   const linkedIds = yield* makeLinkedIds
+  const settleStarts = yield* makeSettleStarts
   const stores = yield* StoresRepo
 
   /** Requests a publish. Right: the publication, null if the store has these values already. */
@@ -100,8 +125,14 @@ const makeStartAndEnd = Effect.gen(function* () {
     Effect.gen(function* () {
       const locked = yield* lockTargets(due.accountId, drop.effects)
       const linked = yield* linkedIds(due.accountId)
-      const effects = yield* carryOut(due.id, endDrop(drop.effects, linked, locked), false)
-      yield* repo.move(due, { status: drop.status, next: "settle_end", effects, outcomes: [] })
+      const isLate = (effect: DropEffect) => isUnsettled(effect) && linked.has(effect.storeId)
+      const late = drop.effects.filter(isLate)
+      const settled = yield* settleStarts(due.accountId, late, yield* publishing.find(publicationsOf(late)), linked)
+      const failed = settled.filter(({ outcome }) => outcome === "failed")
+      const step = endDrop([...drop.effects.filter((effect) => !isLate(effect)), ...settled], linked, locked)
+      const changes = [...step.changes, ...withdrawFailed(failed, locked)]
+      const effects = yield* carryOut(due.id, { ...step, changes }, false)
+      yield* repo.move(due, { status: drop.status, next: "settle_end", effects: [...effects, ...failed], outcomes: [] })
     })
 
   return { start, end }
@@ -111,10 +142,10 @@ const makeStartAndEnd = Effect.gen(function* () {
 const makeSettle = Effect.gen(function* () {
   const changes = yield* CatalogChanges
   const drafts = yield* DraftsRepo
-  const publications = yield* PublicationsRepo
   const publishing = yield* Publishing
   const repo = yield* DropsRepo
   const linkedIds = yield* makeLinkedIds
+  const settleStarts = yield* makeSettleStarts
 
   /**
    * The publications of these effects. None: at least one is still pending. A publication to an unlinked store is not waited for,
@@ -122,8 +153,7 @@ const makeSettle = Effect.gen(function* () {
    */
   const findEnded = (effects: ReadonlyArray<DropEffect>, linked: ReadonlySet<StoreId>) =>
     Effect.gen(function* () {
-      const ids = [...new Set(effects.flatMap(({ publicationId }) => publicationId ?? []))] as Array<PublicationId>
-      const records = yield* publishing.find(ids)
+      const records = yield* publishing.find(publicationsOf(effects))
       const pending = new Set<string>(records.filter(({ state }) => state === "pending").map(({ id }) => id))
       const isWaiting = ({ publicationId, storeId }: DropEffect) =>
         publicationId !== null && pending.has(publicationId) && linked.has(storeId)
@@ -149,12 +179,14 @@ const makeSettle = Effect.gen(function* () {
       const linked = yield* linkedIds(due.accountId)
       const ended = yield* findEnded(open, linked)
       if (Option.isNone(ended)) return false
-      const ids = ended.value.map(({ id }) => id)
-      const contents = isStart ? yield* publications.contents(due.accountId, ids) : new Map()
-      const settled = open.map((effect) => {
-        const record = ended.value.find(({ id }) => id === effect.publicationId)
-        return isStart ? settleStart(effect, record, contents, linked.has(effect.storeId)) : settleEnd(effect, record)
-      })
+      const settled = isStart
+        ? yield* settleStarts(due.accountId, open, ended.value, linked)
+        : open.map((effect) =>
+            settleEnd(
+              effect,
+              ended.value.find(({ id }) => id === effect.publicationId)
+            )
+          )
       const effects = [...drop.effects.filter(({ outcome }) => outcome !== null), ...settled]
       // Changes that failed before their draft was written must not touch an equal value of somebody else.
       if (isStart) yield* withdrawDrafts(due, [...settled, ...drop.effects.filter(isRefused)], linked)
@@ -169,6 +201,9 @@ const makeSettle = Effect.gen(function* () {
       return true
     })
 })
+
+const publicationsOf = (effects: ReadonlyArray<DropEffect>) =>
+  [...new Set(effects.flatMap(({ publicationId }) => publicationId ?? []))] as Array<PublicationId>
 
 const noRecord: PublishError = { code: "OUTCOME_UNKNOWN", message: "The outcome of the publish is unknown." }
 

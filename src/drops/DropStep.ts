@@ -73,12 +73,15 @@ export interface PlannedStep {
   readonly publishes: ReadonlyArray<ValuesToPublish>
 }
 
+/** The code if the publish of the start has ended, and the end is open. */
 export const unlinkedCode = "STORE_UNLINKED"
+/** The code if the outcome of the start's publish is open. It is read before the change ends: it has the store's value before the drop. */
+export const unsettledCode = "STORE_UNLINKED_AT_START"
 /** The code if only the publish of the earlier value is open. It is sent when the store is linked again, so nothing is planned again. */
 export const unrevertedCode = "STORE_UNLINKED_AT_END"
 
 export const unlinkedBeforePublished: PublishError = {
-  code: unlinkedCode,
+  code: unsettledCode,
   message: "The store was unlinked before the publish had ended."
 }
 
@@ -92,8 +95,19 @@ const unlinkedBeforeEnd: PublishError = {
   message: "The store was unlinked before the drop ended."
 }
 
+const hasFailedWith =
+  (code: string) =>
+  ({ error, outcome }: DropEffect) =>
+    outcome === "failed" && error?.code === code
+
+/** Whether an effect failed because its store was unlinked before the publish of the start had ended. */
+export const isUnsettled = hasFailedWith(unsettledCode)
+
+/** Whether an effect failed because its store was unlinked after the publish of the start, and before the end was planned there. */
+const isUnended = hasFailedWith(unlinkedCode)
+
 /** Whether an effect failed because its store was unlinked before the end was planned there. */
-export const isUnlinked = ({ error, outcome }: DropEffect) => outcome === "failed" && error?.code === unlinkedCode
+export const isUnlinked = (effect: DropEffect) => isUnsettled(effect) || isUnended(effect)
 
 const toPublishes = (
   entries: ReadonlyArray<Pick<DropEffect, "entityId" | "storeId" | "field" | "value">>
@@ -191,7 +205,8 @@ export const endDrop = (
   linked: ReadonlySet<StoreId>,
   locked: LockedCatalog
 ): PlannedStep => {
-  const toEnd = effects.filter((effect) => effect.outcome === "applied" || isUnlinked(effect))
+  // The end of an unsettled effect waits until its store is linked again and its start is settled.
+  const toEnd = effects.filter((effect) => effect.outcome === "applied" || isUnended(effect))
   const onLinked = toEnd.filter(({ storeId }) => linked.has(storeId))
   const open = onLinked.filter((effect) => isUntouched(locked, effect))
   return {

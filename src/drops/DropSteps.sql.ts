@@ -8,7 +8,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import type { AccountId, DropId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { DueStep, LockedDrop, unlinkedCode, unrevertedCode } from "./DropStep.ts"
+import { DueStep, LockedDrop, unlinkedCode, unrevertedCode, unsettledCode } from "./DropStep.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
 
 type Repo = Context.Tag.Service<DropsRepo>
@@ -25,6 +25,19 @@ const isFree = (sql: SqlClient, accountId: Fragment) => sql`
       AND (before.ends_at <= d.starts_at OR (before.ends_at IS NULL AND before.starts_at < d.starts_at))
   )`
 
+/** Whether a publish of `effects`, which are effects `f` of `d`, is pending to a linked store. */
+const isPublishing = (sql: SqlClient, accountId: Fragment, effects: Fragment) => sql`
+  EXISTS (
+    SELECT FROM drop_effect f
+    JOIN publication p ON p.account_id = ${accountId} AND p.id = f.publication_id
+    JOIN store s ON s.account_id = ${accountId} AND s.id = f.store_id AND s.status = 'linked'
+    WHERE f.account_id = ${accountId} AND f.drop_id = d.id AND ${effects} AND p.state = 'pending'
+  )`
+
+/** Whether the start of each effect of `d` on a linked store can be settled. */
+const canEnd = (sql: SqlClient, accountId: Fragment) =>
+  sql`NOT ${isPublishing(sql, accountId, sql`f.error->>'code' = ${unsettledCode}`)}`
+
 /** Statements that find due steps and lock drops. */
 export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick<Repo, "due" | "lock"> => {
   const due = findAll(Schema.Struct({ ...DueStep.fields, at: Timestamp }))(
@@ -37,6 +50,7 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
         (SELECT d.account_id, d.id, 'end' AS step, d.ends_at AS at FROM drop d
          JOIN import_lock l ON l.account_id = ${account} AND l.run_id IS NULL
          WHERE ${isOwn} AND d.next_step = 'end' AND d.ends_at <= app_now() AND d.id <> ALL(${except}::uuid[])
+           AND ${canEnd(sql, account)}
          ORDER BY d.ends_at LIMIT ${limit})
         UNION ALL
         (SELECT d.account_id, d.id, 'start', d.starts_at FROM drop d
@@ -48,12 +62,7 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
         (SELECT d.account_id, d.id, d.next_step, coalesce(d.ends_at, d.starts_at) FROM drop d
          JOIN import_lock l ON l.account_id = ${account} AND l.run_id IS NULL
          WHERE ${isOwn} AND d.next_step IN ('settle_start', 'settle_end') AND d.id <> ALL(${except}::uuid[])
-           AND NOT EXISTS (
-             SELECT FROM drop_effect f
-             JOIN publication p ON p.account_id = ${account} AND p.id = f.publication_id
-             JOIN store s ON s.account_id = ${account} AND s.id = f.store_id AND s.status = 'linked'
-             WHERE f.account_id = ${account} AND f.drop_id = d.id AND f.outcome IS NULL AND p.state = 'pending'
-           )
+           AND NOT ${isPublishing(sql, account, sql`f.outcome IS NULL`)}
          LIMIT ${limit})
       ) k
       ORDER BY k.at, k.id
@@ -74,7 +83,7 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
         WHERE d.account_id = ${accountId} AND d.id = ${id} AND d.next_step = ${step}
           AND CASE d.next_step
             WHEN 'start' THEN d.starts_at <= app_now() AND ${isFree(sql, sql`${accountId}`)}
-            WHEN 'end' THEN d.ends_at <= app_now()
+            WHEN 'end' THEN d.ends_at <= app_now() AND ${canEnd(sql, sql`${accountId}`)}
             ELSE true
           END
         FOR UPDATE OF d SKIP LOCKED
@@ -130,7 +139,7 @@ export const makeStepWrites = (sql: SqlClient, hints: WorkHints | undefined): Pi
     Effect.gen(function* () {
       const isUnlinked = sql`
         f.account_id = ${accountId} AND f.store_id = ${storeId} AND f.outcome = 'failed'
-        AND f.error->>'code' = ${unlinkedCode}`
+        AND f.error->>'code' IN (${unlinkedCode}, ${unsettledCode})`
       const started = yield* sql`
         WITH reopened AS (
           UPDATE drop_effect f SET outcome = NULL, error = NULL

@@ -16,7 +16,14 @@ import {
   isSameTime,
   type PlannedDrop
 } from "./Drop.ts"
-import { type ChangeOutcome, type DropEffect, type DropStepName, isUnlinked, unrevertedCode } from "./DropStep.ts"
+import {
+  type ChangeOutcome,
+  type DropEffect,
+  type DropStepName,
+  isUnlinked,
+  isUnsettled,
+  unrevertedCode
+} from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
 
 /** A drop, its next step and its effects. */
@@ -312,16 +319,20 @@ const isDue = (account: MemoryAccount, drop: MemoryDrop, time: Timestamp): boole
     case "start":
       return planned.starts_at <= time && !isBlocked(account, drop)
     case "end":
-      return planned.ends_at !== null && planned.ends_at <= time
+      return planned.ends_at !== null && planned.ends_at <= time && !isPublishing(account, drop, isUnsettled)
     default:
-      return !drop.effects.some(
-        ({ outcome, publicationId, storeId }) =>
-          outcome === null &&
-          account.stores.has(storeId) &&
-          account.publications.some(({ id, state }) => id === publicationId && state === "pending")
-      )
+      return !isPublishing(account, drop, ({ outcome }) => outcome === null)
   }
 }
+
+/** Whether a publish of such an effect is pending to a linked store. */
+const isPublishing = (account: MemoryAccount, drop: MemoryDrop, isMeant: (effect: DropEffect) => boolean) =>
+  drop.effects.some(
+    (effect) =>
+      isMeant(effect) &&
+      account.stores.has(effect.storeId) &&
+      account.publications.some(({ id, state }) => id === effect.publicationId && state === "pending")
+  )
 
 /** Whether an earlier drop that writes one of the same fields has not ended yet, or, if it has no end, not been applied yet. */
 const isBlocked = (account: MemoryAccount, { id, planned }: MemoryDrop): boolean =>

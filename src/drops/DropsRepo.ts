@@ -69,7 +69,8 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
     readonly cancel: (accountId: AccountId, id: DropId, actor: Actor) => Effect.Effect<boolean>
     /**
      * Due steps in accounts that no import locks, in the order of their times, without the drops in `except`. `start` and `end` are
-     * due by the database's clock; the settle steps are due when all publishes have ended. A start also waits until every earlier
+     * due by the database's clock; the settle steps are due when all publishes have ended. An end also waits for publishes of the start
+     * that were pending when their store was unlinked. A start also waits until every earlier
      * drop that writes one of the same fields has ended, or has been applied if it has no end.
      */
     readonly due: (limit: number, except: ReadonlyArray<DropId>) => Effect.Effect<ReadonlyArray<DueStep>>

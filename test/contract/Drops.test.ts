@@ -342,7 +342,7 @@ for (const engine of all) {
             yield* (yield* Stores).unlink(two.domain)
             const failed = yield* until(drop.id, "failed")
             assert.deepStrictEqual(failed.changes[0]?.error, {
-              code: "STORE_UNLINKED",
+              code: "STORE_UNLINKED_AT_START",
               message: "The store was unlinked before the publish had ended."
             })
             yield* advance(hour)
@@ -459,6 +459,51 @@ for (const engine of all) {
           })
         )
       )
+
+      for (const { isRefused, title } of [
+        {
+          isRefused: false,
+          title: "restore the value of a publish that was pending when they started and their store was unlinked"
+        },
+        { isRefused: true, title: "withdraw a change that is refused when their store is linked again after the end" }
+      ])
+        it.effect(title, () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { accountId, two, variant } = shop
+              const shops = yield* DemoShops
+              const { link, unlink } = yield* Stores
+              const { request } = yield* Publishing
+              yield* shops.fail({ accountId, storeId: two.id }, { kind: "error", percent: 100, delayMillis: 0 })
+              yield* apply(CatalogChange.SetAttributes({ entityId: variant, values: { price: "12.00" } }))
+              const drop = yield* aDrop(price(shop, two.id))
+              assert.strictEqual((yield* request(variant, two.id)).outcome, "requested")
+              yield* advance(hour)
+              yield* runDue
+              yield* unlink(two.domain)
+              yield* until(drop.id, "failed")
+              yield* advance(hour)
+              yield* runDue
+              yield* shops.repair({ accountId, storeId: two.id })
+              if (isRefused)
+                yield* shops.fail({ accountId, storeId: two.id }, { kind: "refuse", percent: 100, delayMillis: 0 })
+              yield* link({ domain: two.domain, platform: "demo" })
+              yield* Effect.repeat(Effect.zipRight(runDue, get(drop.id)), {
+                until: ({ changes }) =>
+                  isRefused ? changes[0]?.error?.code === "DEMO_REFUSED" : changes[0]?.outcome === "reverted",
+                schedule: Schedule.spaced("10 millis")
+              })
+              assert.strictEqual((yield* get(drop.id)).status, isRefused ? "failed" : "reverted")
+              assert.strictEqual(yield* live(shop, two.id, variant, "price"), isRefused ? "10.00" : "12.00")
+              assert.deepStrictEqual(yield* draft(variant, two.id, "price"), {
+                value: "12.00",
+                own: false,
+                pending: isRefused
+              })
+              yield* assertStays(drop.id)
+            })
+          )
+        )
 
       it.effect("withdraw a change that the platform refused before its store was unlinked", () =>
         inShop((shop) =>
