@@ -115,7 +115,7 @@ const makeStartAndEnd = Effect.gen(function* () {
         (store_id === null ? [...publishable] : [store_id]).map((storeId) => ({ entityId, storeId }))
       )
       const locked = yield* lockTargets(due.accountId, pairs)
-      const step = startDrop(drop.changes, publishable, locked, yield* definitions.rules(due.accountId))
+      const step = startDrop(drop, publishable, locked, yield* definitions.rules(due.accountId))
       // A change that fails at the start is withdrawn, and its end does nothing.
       const effects = yield* carryOut(due.id, step, true)
       yield* repo.move(due, { status: "applying", next: "settle_start", effects, outcomes: [] })

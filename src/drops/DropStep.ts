@@ -73,6 +73,8 @@ export interface PlannedStep {
   readonly publishes: ReadonlyArray<ValuesToPublish>
 }
 
+/** The code if nothing was written, because the store was not linked at the start. */
+export const notLinkedCode = "STORE_NOT_LINKED"
 /** The code if the publish of the start has ended, and the end is open. */
 export const unlinkedCode = "STORE_UNLINKED"
 /** The code if the outcome of the start's publish is open. It is read before the change ends: it has the store's value before the drop. */
@@ -103,6 +105,9 @@ const hasFailedWith =
 /** Whether an effect failed because its store was unlinked before the publish of the start had ended. */
 export const isUnsettled = hasFailedWith(unsettledCode)
 
+/** Whether an effect failed because its store was not linked at the start. */
+export const isNotLinked = hasFailedWith(notLinkedCode)
+
 /** Whether an effect failed because its store was unlinked after the publish of the start, and before the end was planned there. */
 const isUnended = hasFailedWith(unlinkedCode)
 
@@ -122,6 +127,7 @@ const toPublishes = (
 }
 
 const failure = (code: string, message: string): PublishError => ({ code, message })
+const notLinked = failure(notLinkedCode, "The store was not linked when the drop started.")
 const notOnStore = failure("NOT_ON_STORE", "The entity is no longer on the store.")
 const onNoStore = failure("NOT_ON_STORE", "The entity is not on any store that can be published to.")
 const neverAccepted = failure(
@@ -139,6 +145,7 @@ const startError = (
   locked: LockedCatalog,
   rules: KeyRules
 ): PublishError | undefined => {
+  if (!locked.storeIds.includes(storeId)) return notLinked
   const aggregate = locked.aggregates.get(entity_id)
   const version = versionOn(locked, entity_id, storeId)
   if (aggregate === undefined || version === undefined) return notOnStore
@@ -147,9 +154,12 @@ const startError = (
   return misfit && failure("INVALID_VALUE", `The ${misfit.at} ${field} ${misfit.message}.`)
 }
 
-/** Plans the start: each value becomes an override of the store, and only the changed fields are published. */
+/**
+ * Plans the start: each value becomes an override of the store, and only the changed fields are published. A drop with effects has
+ * started before: it starts on the stores that were not linked then, and are now.
+ */
 export const startDrop = (
-  changes: ReadonlyArray<PlannedChange>,
+  { changes, effects: earlier }: Pick<LockedDrop, "changes" | "effects">,
   publishable: ReadonlySet<StoreId>,
   locked: LockedCatalog,
   rules: KeyRules
@@ -158,7 +168,10 @@ export const startDrop = (
     const { entity_id: entityId, field, store_id, value } = change
     const onStores = locked.aggregates.get(entityId)?.storeIds ?? []
     const storeIds = store_id === null ? onStores.filter((id) => publishable.has(id)) : [store_id]
-    return storeIds.map((storeId) => {
+    const isOpen = (storeId: StoreId) =>
+      earlier.length === 0 ||
+      earlier.some((effect) => effect.ordinal === ordinal && effect.storeId === storeId && isNotLinked(effect))
+    return storeIds.filter(isOpen).map((storeId) => {
       const base = { ordinal, entityId, storeId, field, value, publicationId: null }
       const error = startError(change, storeId, locked, rules)
       if (error !== undefined) return { ...base, overrideBefore: null, acceptedBefore: "", outcome: "failed", error }

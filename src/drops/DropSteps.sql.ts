@@ -8,7 +8,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import type { AccountId, DropId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { DueStep, LockedDrop, unlinkedCode, unrevertedCode, unsettledCode } from "./DropStep.ts"
+import { DueStep, LockedDrop, notLinkedCode, unlinkedCode, unrevertedCode, unsettledCode } from "./DropStep.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
 
 type Repo = Context.Tag.Service<DropsRepo>
@@ -133,33 +133,50 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
   }
 }
 
-/** Statements that save the result of a step. */
-export const makeStepWrites = (sql: SqlClient, hints: WorkHints | undefined): Pick<Repo, "move" | "reopen"> => ({
-  reopen: (accountId, storeId) =>
-    Effect.gen(function* () {
-      const isUnlinked = sql`
-        f.account_id = ${accountId} AND f.store_id = ${storeId} AND f.outcome = 'failed'
-        AND f.error->>'code' IN (${unlinkedCode}, ${unsettledCode})`
+/** Statements that reopen the drops of a store. */
+const makeReopen =
+  (sql: SqlClient, hints: WorkHints | undefined): Repo["reopen"] =>
+  (accountId, storeId) => {
+    const hasFailed = (...codes: ReadonlyArray<string>) => sql`
+      f.account_id = ${accountId} AND f.store_id = ${storeId} AND f.outcome = 'failed'
+      AND f.error->>'code' = ANY(${codes}::text[])`
+    const isUnlinked = hasFailed(unlinkedCode, unsettledCode)
+    const isUnended = sql`
+      NOT EXISTS (
+        SELECT FROM drop_claim c WHERE c.account_id = ${accountId} AND c.drop_id = f.drop_id AND c.step = 'end'
+      )`
+    const clearOutcomes = sql`
+      UPDATE drop_change c SET outcome = NULL, error = NULL
+      FROM reopened r
+      WHERE c.account_id = ${accountId} AND c.drop_id = r.drop_id AND c.ordinal = r.ordinal`
+    return Effect.gen(function* () {
       const started = yield* sql`
         WITH reopened AS (
           UPDATE drop_effect f SET outcome = NULL, error = NULL
-          WHERE ${isUnlinked} AND NOT EXISTS (
-            SELECT FROM drop_claim c WHERE c.account_id = ${accountId} AND c.drop_id = f.drop_id AND c.step = 'end'
-          )
+          WHERE ${isUnlinked} AND ${isUnended}
           RETURNING f.drop_id, f.ordinal
-        ), changed AS (
-          UPDATE drop_change c SET outcome = NULL, error = NULL
-          FROM reopened r
-          WHERE c.account_id = ${accountId} AND c.drop_id = r.drop_id AND c.ordinal = r.ordinal
-        )
-        UPDATE drop d SET status = 'applying', next_step = 'settle_start'
+        ), changed AS (${clearOutcomes})
+        UPDATE drop d
+        SET status = 'applying', next_step = CASE d.next_step WHEN 'start' THEN 'start' ELSE 'settle_start' END
+        WHERE d.account_id = ${accountId} AND d.id IN (SELECT r.drop_id FROM reopened r)
+        RETURNING d.id`
+      // The effects keep their outcomes: the start replaces them.
+      const unstarted = yield* sql`
+        WITH reopened AS (
+          SELECT f.drop_id, f.ordinal FROM drop_effect f
+          JOIN drop d ON d.account_id = ${accountId} AND d.id = f.drop_id
+          WHERE ${hasFailed(notLinkedCode)} AND ${isUnended} AND (d.ends_at IS NULL OR d.ends_at > app_now())
+        ), unclaimed AS (
+          DELETE FROM drop_claim c
+          WHERE c.account_id = ${accountId} AND c.step = 'start' AND c.drop_id IN (SELECT r.drop_id FROM reopened r)
+        ), changed AS (${clearOutcomes})
+        UPDATE drop d SET status = 'applying', next_step = 'start'
         WHERE d.account_id = ${accountId} AND d.id IN (SELECT r.drop_id FROM reopened r)
         RETURNING d.id`
       const unreverted = yield* sql`
         WITH reopened AS (
           UPDATE drop_effect f SET outcome = NULL, error = NULL
-          WHERE f.account_id = ${accountId} AND f.store_id = ${storeId} AND f.outcome = 'failed'
-            AND f.error->>'code' = ${unrevertedCode}
+          WHERE ${hasFailed(unrevertedCode)}
           RETURNING f.drop_id
         )
         UPDATE drop d SET next_step = 'settle_end'
@@ -175,8 +192,14 @@ export const makeStepWrites = (sql: SqlClient, hints: WorkHints | undefined): Pi
         UPDATE drop d SET next_step = 'end'
         WHERE d.account_id = ${accountId} AND d.id IN (SELECT u.drop_id FROM unclaimed u)
         RETURNING d.id`
-      if (hints !== undefined && started.length + unreverted.length + ended.length > 0) yield* hints.add(accountId)
-    }).pipe(orDie),
+      const reopened = started.length + unstarted.length + unreverted.length + ended.length
+      if (hints !== undefined && reopened > 0) yield* hints.add(accountId)
+    }).pipe(orDie)
+  }
+
+/** Statements that save the result of a step. */
+export const makeStepWrites = (sql: SqlClient, hints: WorkHints | undefined): Pick<Repo, "move" | "reopen"> => ({
+  reopen: makeReopen(sql, hints),
   move: ({ accountId, id }, { effects, next, outcomes, status }) =>
     Effect.gen(function* () {
       yield* insertAll(

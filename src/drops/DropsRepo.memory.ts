@@ -20,6 +20,7 @@ import {
   type ChangeOutcome,
   type DropEffect,
   type DropStepName,
+  isNotLinked,
   isUnlinked,
   isUnsettled,
   unrevertedCode
@@ -255,10 +256,12 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen">
       return Option.some({ actor, status, endsAt: planned.ends_at, changes: planned.changes, effects })
     }),
   reopen: (accountId, storeId) =>
-    updateAccount(store, accountId, (account) => ({
-      ...account,
-      drops: new Map([...account.drops].map(([id, drop]) => [id, reopenOn(drop, storeId)]))
-    })),
+    Effect.flatMap(now, (time) =>
+      updateAccount(store, accountId, (account) => ({
+        ...account,
+        drops: new Map([...account.drops].map(([id, drop]) => [id, reopenOn(drop, storeId, time)]))
+      }))
+    ),
   move: ({ accountId, id }, { effects, next, outcomes, status }) =>
     updateDrop(store, accountId, id, (drop) => {
       const isKept = (effect: DropEffect) =>
@@ -276,7 +279,7 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen">
     })
 })
 
-const reopenOn = (drop: MemoryDrop, storeId: StoreId): MemoryDrop => {
+const reopenOn = (drop: MemoryDrop, storeId: StoreId, time: Timestamp): MemoryDrop => {
   const toReopen = (is: (effect: DropEffect) => boolean) => {
     const isReopened = (effect: DropEffect) => effect.storeId === storeId && is(effect)
     const effects = drop.effects.map((effect) =>
@@ -286,13 +289,25 @@ const reopenOn = (drop: MemoryDrop, storeId: StoreId): MemoryDrop => {
   }
   const unreverted = toReopen(({ error }) => error?.code === unrevertedCode)
   const unlinked = toReopen(isUnlinked)
-  if (unlinked.ordinals.size > 0 && !drop.claims.includes("end"))
+  const unstarted = toReopen(isNotLinked).ordinals
+  const without = (ordinals: ReadonlySet<number>) => drop.outcomes.filter(({ ordinal }) => !ordinals.has(ordinal))
+  const hasEnded = drop.claims.includes("end")
+  // The effects keep their outcomes: the start replaces them.
+  if (unstarted.size > 0 && !hasEnded && (drop.planned.ends_at === null || drop.planned.ends_at > time))
     return {
       ...drop,
       status: "applying",
-      nextStep: "settle_start",
+      nextStep: "start",
+      claims: drop.claims.filter((step) => step !== "start"),
+      outcomes: without(unstarted)
+    }
+  if (unlinked.ordinals.size > 0 && !hasEnded)
+    return {
+      ...drop,
+      status: "applying",
+      nextStep: drop.nextStep === "start" ? "start" : "settle_start",
       effects: unlinked.effects,
-      outcomes: drop.outcomes.filter(({ ordinal }) => !unlinked.ordinals.has(ordinal))
+      outcomes: without(unlinked.ordinals)
     }
   const reverting: MemoryDrop = {
     ...drop,

@@ -423,6 +423,83 @@ for (const engine of all) {
         )
       )
 
+      it.effect("start on a store that was not linked at their start when it is linked again before the end", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, product, two, variant } = shop
+            const { link, unlink } = yield* Stores
+            const { history } = yield* Drafts
+            const drop = yield* aDrop([...price(shop, one.id), ...price(shop, two.id, "7.00")])
+            const endless = yield* aDrop([{ entity_id: product, store_id: two.id, field: "vendor", value: "Tern" }], {
+              to: null
+            })
+            yield* unlink(two.domain)
+            yield* advance(hour)
+            for (const { id } of [drop, endless]) yield* until(id, "failed")
+            yield* untilPrice(shop, one.id, "8.00")
+            const before = (yield* history(variant, 50)).filter(({ store_id }) => store_id === one.id)
+            yield* link({ domain: two.domain, platform: "demo" })
+            const reopened = yield* get(drop.id)
+            assert.strictEqual(reopened.status, "applying")
+            assert.deepStrictEqual(outcomes(reopened), ["applied", null])
+            assert.deepInclude(reopened.changes[1], { outcome: null, error: null })
+            for (const { id } of [drop, endless]) yield* until(id, "applied")
+            assert.deepStrictEqual(outcomes(yield* get(drop.id)), ["applied", "applied"])
+            assert.strictEqual(yield* live(shop, two.id, variant, "price"), "7.00")
+            assert.strictEqual(yield* live(shop, two.id, product, "vendor"), "Tern")
+            // The other store has the drop already: nothing happens there.
+            const after = (yield* history(variant, 50)).filter(({ store_id }) => store_id === one.id)
+            assert.deepStrictEqual(after, before)
+            yield* assertStays(drop.id)
+            yield* advance(hour)
+            assert.deepStrictEqual(outcomes(yield* until(drop.id, "reverted")), ["reverted", "reverted"])
+            for (const { id } of [one, two]) yield* assertRestored(shop, id)
+            assert.strictEqual(yield* live(shop, two.id, product, "vendor"), "Tern")
+            yield* assertStays(endless.id)
+          })
+        )
+      )
+
+      it.effect("change nothing on a store that was not linked from their start until their end", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, product, two, variant } = shop
+            const { link, unlink } = yield* Stores
+            // Somebody else has the value of the drop as a draft.
+            yield* apply(CatalogChange.SetOverrides({ entityId: variant, storeId: two.id, values: { price: "7.00" } }))
+            const drop = yield* aDrop([...price(shop, one.id), ...price(shop, two.id, "7.00")])
+            const second = yield* aDrop([{ entity_id: product, store_id: two.id, field: "vendor", value: "Tern" }])
+            yield* unlink(two.domain)
+            yield* advance(hour)
+            yield* until(drop.id, "failed")
+            yield* until(second.id, "failed")
+            // The store is linked and unlinked again before a server runs the first drop.
+            yield* link({ domain: two.domain, platform: "demo" })
+            yield* unlink(two.domain)
+            yield* until(drop.id, "failed")
+            yield* until(second.id, "failed")
+            yield* advance(hour)
+            yield* untilPrice(shop, one.id, "10.00")
+            yield* until(second.id, "failed")
+            yield* link({ domain: two.domain, platform: "demo" })
+            yield* Effect.repeat(Effect.zipRight(runDue, get(drop.id)), {
+              until: ({ changes }) => changes[0]?.outcome === "reverted",
+              schedule: Schedule.spaced("10 millis")
+            })
+            const ended = yield* get(drop.id)
+            assert.deepStrictEqual([ended.status, outcomes(ended)], ["failed", ["reverted", "failed"]])
+            assert.deepStrictEqual(ended.changes[1]?.error, {
+              code: "STORE_NOT_LINKED",
+              message: "The store was not linked when the drop started."
+            })
+            for (const { id } of [drop, second]) yield* assertStays(id)
+            assert.strictEqual(yield* live(shop, two.id, variant, "price"), "10.00")
+            assert.deepStrictEqual(yield* draft(variant, two.id, "price"), { value: "7.00", own: true, pending: true })
+            assert.strictEqual(yield* live(shop, two.id, product, "vendor"), "Fell")
+          })
+        )
+      )
+
       it.effect("end on a store that was unlinked at the end when it is linked again", () =>
         inShop((shop) =>
           Effect.gen(function* () {
