@@ -314,6 +314,47 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
         })
     )
 
+    it.effect("only products that no conditions of the store put into a collection are taken out of it", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const { shop, store } = yield* open
+        const [own, both, theirs] = yield* Effect.forEach(["own", "both", "theirs"], (handle) => {
+          const product = { ...aProduct(), attributes: attributesOf({ title: handle, handle }), variants: [] }
+          return Effect.map(publish(store, product), ({ platformIds }) => [...platformIds.values()][0] ?? "")
+        })
+        assert(own !== undefined && both !== undefined && theirs !== undefined)
+        const publication = Publication.Collection({
+          key: PublicationId.make(crypto.randomUUID()),
+          entityId: EntityId.make(crypto.randomUUID()),
+          platformId: null,
+          attributes: attributesOf({ title: "Tents" }),
+          members: [own, both]
+        })
+        yield* publish(store, publication)
+        const [collection] = shop.collections.values()
+        assert(collection !== undefined)
+        collection.conditionIds.push(both, theirs)
+        const without = (members: ReadonlyArray<string>) =>
+          publish(store, { ...publication, attributes: attributesOf({ title: "Our tents" }), members })
+        for (const [members, count] of [
+          [[own, both], 1],
+          [[own, theirs], 1],
+          [[], 2]
+        ] as const) {
+          assert.deepEqual(
+            told(yield* Effect.flip(without(members))),
+            refusal(
+              "MEMBERS_OF_THE_STORE",
+              `The store itself has put ${count} of its products into this collection, which only the store can take out. Take them out there, then refresh the store.`
+            ) as never
+          )
+          assert.deepStrictEqual([collection.values.title, collection.memberIds], ["Tents", [own, both]])
+        }
+        yield* without([both, theirs])
+        assert.deepStrictEqual([collection.values.title, collection.memberIds], ["Our tents", [both]])
+      })
+    )
+
     it.effect("an unlisted product is written and read as unlisted", () =>
       Effect.gen(function* () {
         const { publish, pull, readBack } = yield* PlatformClient

@@ -77,21 +77,26 @@ export const rootOf = (shop: ShopifyShop) => {
         page
       )
   })
+  const productConnection = (ids: ReadonlyArray<string>) => (page: Input) =>
+    connection(
+      ids.map((id) => productNode(shop.products.get(id) as Product)),
+      page
+    )
+  const sourcesOf = ({ conditionIds, id, memberIds, sourceId }: Collection) =>
+    [
+      { id: sourceId, title: "Catalog", ids: memberIds },
+      { id: conditionIds.length > 0 ? `${id}/conditions` : null, title: "Tents on sale", ids: conditionIds }
+    ].flatMap(({ id, ids, title }) =>
+      id === null ? [] : [{ __typename: "CollectionConditionsSource", id, title, products: productConnection(ids) }]
+    )
   const collectionNode = (collection: Collection) => ({
     ...collection.values,
     ...metafields(collection),
     ...publications,
     __typename: "Collection",
     id: collection.id,
-    sources:
-      collection.sourceId === null
-        ? []
-        : [{ __typename: "CollectionConditionsSource", id: collection.sourceId, title: "Catalog" }],
-    products: (page: Input) =>
-      connection(
-        collection.memberIds.map((id) => productNode(shop.products.get(id) as Product)),
-        page
-      )
+    sources: sourcesOf(collection),
+    products: productConnection([...new Set([...collection.memberIds, ...collection.conditionIds])])
   })
   const productOrNull = (product: Product | null) => (product === null ? null : productNode(product))
   const variantOrNull = (found: readonly [Product, Variant] | null) => (found === null ? null : variantNode(...found))
@@ -111,7 +116,9 @@ export const rootOf = (shop: ShopifyShop) => {
       return (
         productOrNull(shop.findProduct({ id })) ??
         variantOrNull(shop.findVariant({ id })) ??
-        collectionOrNull(shop.findCollection({ id }))
+        collectionOrNull(shop.findCollection({ id })) ??
+        [...shop.collections.values()].flatMap(sourcesOf).find((source) => source.id === id) ??
+        null
       )
     },
     product: (input: Input) => productOrNull(shop.findProduct(input)),

@@ -62,6 +62,8 @@ export interface Collection extends Owner {
   values: Record<string, unknown>
   sourceId: string | null
   memberIds: Array<string>
+  /** Members by conditions of the store itself. */
+  conditionIds: Array<string>
 }
 
 export interface ShopFile {
@@ -297,7 +299,8 @@ export class ShopifyShop {
       },
       metafieldValues: merged([], metafields),
       sourceId: null,
-      memberIds: []
+      memberIds: [],
+      conditionIds: []
     }
     this.collections.set(collection.id, collection)
     this.#addSources(collection, sources)

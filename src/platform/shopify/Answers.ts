@@ -257,6 +257,7 @@ export const CollectionMembers = Struct({ collection: NullOr(Struct({ products: 
 export const CollectionSources = Struct({
   collection: NullOr(Struct({ sources: List(Struct({ __typename: Str, id: Str, title: Str })) }))
 })
+export const SourceMembers = Struct({ node: NullOr(Struct({ products: page(Id) })) })
 export const FileById = Struct({ node: NullOr(FileValues) })
 export const FilesBy = Struct({ files: nodes(FileValues) })
 export const IdDefinition = Struct({ metafieldDefinitions: nodes(Struct({ id: Str, type: TypeName })) })

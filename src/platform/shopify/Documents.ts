@@ -194,6 +194,12 @@ export const collectionSources = `query CollectionSources($id: ID!) {
   collection(id: $id) { sources { __typename id title } }
 }`
 
+export const sourceMembers = `query SourceMembers($id: ID!, $after: String) {
+  node(id: $id) {
+    ... on CollectionConditionsSource { products(first: 250, after: $after) { nodes { id } ${pageInfo} } }
+  }
+}`
+
 export const fileById = `query FileById($id: ID!) { node(id: $id) { ... on File { ${fileValues} } } }`
 
 export const filesBy = `query FilesBy($query: String!) { files(first: 50, query: $query) { nodes { ${fileValues} } } }`

@@ -183,7 +183,21 @@ const makeCollectionLookups = (client: ShopifyClient) => {
       (products) => products.map(({ id }) => id)
     )
 
-  return { collection, membersOf }
+  /** The products that a source with conditions puts into its collection. */
+  const sourceMembersOf = (store: PlatformStore, sourceId: string) =>
+    Effect.map(
+      allPages(
+        client,
+        store,
+        Documents.sourceMembers,
+        Answers.SourceMembers,
+        { id: sourceId },
+        ({ node }) => node?.products
+      ),
+      (products) => new Set(products.map(({ id }) => id))
+    )
+
+  return { collection, membersOf, sourceMembersOf }
 }
 
 const isNamedAfter = (file: Answers.FileValues, { attributes, entityId }: PublishedEntity) =>

@@ -115,6 +115,7 @@ const makePublishVariant =
 
 /** Title of the collection source that we manage. Members are added and removed only there; other sources do not change. */
 const sourceTitle = "Catalog"
+const conditionsSource = "CollectionConditionsSource"
 
 const membersOfOthers = (count: number) =>
   new PlatformRefused({
@@ -128,6 +129,23 @@ const selections = (products: ReadonlyArray<string>) => products.map((productId)
 const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
   const lookups = makeLookups(client)
 
+  /** Refuses to remove products that would stay in the collection, because other sources than ours have them. */
+  const failIfOthersHave = (
+    store: PlatformStore,
+    ours: string,
+    sources: ReadonlyArray<{ readonly __typename: string; readonly id: string }>,
+    products: ReadonlyArray<string>
+  ) =>
+    Effect.gen(function* () {
+      const own = yield* lookups.sourceMembersOf(store, ours)
+      const others = yield* Effect.forEach(
+        sources.filter(({ __typename, id }) => __typename === conditionsSource && id !== ours),
+        ({ id }) => lookups.sourceMembersOf(store, id)
+      )
+      const staying = products.filter((product) => !own.has(product) || others.some((other) => other.has(product)))
+      if (staying.length > 0) return yield* membersOfOthers(staying.length)
+    })
+
   /** The input that makes the collection's members equal to the publication's. Empty if they are equal already. */
   const membership = (store: PlatformStore, id: string, { members }: CollectionPublication) =>
     Effect.gen(function* () {
@@ -136,10 +154,10 @@ const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
       const toRemove = current.filter((product) => !members.includes(product))
       if (toAdd.length + toRemove.length === 0) return {}
       const { collection } = yield* client.read(store, Documents.collectionSources, Answers.CollectionSources, { id })
-      const ours = collection?.sources.find(
-        ({ __typename, title }) => __typename === "CollectionConditionsSource" && title === sourceTitle
-      )
+      const sources = collection?.sources ?? []
+      const ours = sources.find(({ __typename, title }) => __typename === conditionsSource && title === sourceTitle)
       if (ours === undefined && toRemove.length > 0) return yield* membersOfOthers(toRemove.length)
+      if (ours !== undefined && toRemove.length > 0) yield* failIfOthersHave(store, ours.id, sources, toRemove)
       return ours === undefined
         ? { sourcesToCreate: [{ source: { title: sourceTitle, inclusion: { selections: selections(toAdd) } } }] }
         : {
