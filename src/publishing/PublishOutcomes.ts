@@ -19,6 +19,7 @@ import {
   toFollowingContents,
   toTakenBackContent
 } from "./PublicationContent.ts"
+import type { AttemptOutcome, PublishAttempt } from "./PublicationRecord.ts"
 import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 import { countAttempts, interrupted, outcomeUnknown } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
@@ -40,8 +41,14 @@ export type PublicationOutcome =
 /** The codes of failures after which it is not known whether the store has taken values. */
 const unknownCodes: ReadonlySet<string> = new Set([outcomeUnknown, interrupted])
 
-const mayBeLive = (outcome: PublicationOutcome) =>
-  outcome._tag === "Failed" && (outcome.isPartlyWritten === true || unknownCodes.has(outcome.error.code))
+/** The outcomes of attempts after which it is not known either. Later attempts may have failed for another reason. */
+const unknownOutcomes: ReadonlySet<AttemptOutcome> = new Set(["unknown", "interrupted", "lost"])
+
+const mayBeLive = (outcome: PublicationOutcome, earlier: ReadonlyArray<PublishAttempt>) =>
+  outcome._tag === "Failed" &&
+  (outcome.isPartlyWritten === true ||
+    unknownCodes.has(outcome.error.code) ||
+    earlier.some((attempt) => attempt.outcome !== null && unknownOutcomes.has(attempt.outcome)))
 
 /**
  * The changes of store versions that an outcome causes. If a newer publish request exists, the version stays pending.
@@ -77,9 +84,10 @@ const toFollowing = (
   content: PublicationContent,
   outcome: PublicationOutcome,
   leftOut: ReadonlyArray<EntityId>,
-  locked: LockedCatalog
+  locked: LockedCatalog,
+  earlier: ReadonlyArray<PublishAttempt>
 ): Effect.Effect<ReadonlyArray<NewPublication>> => {
-  const takenBack = mayBeLive(outcome) ? toTakenBackContent(content) : undefined
+  const takenBack = mayBeLive(outcome, earlier) ? toTakenBackContent(content) : undefined
   return Effect.forEach(
     [
       ...toFollowingContents(content, leftOut, locked, storeId),
@@ -136,7 +144,9 @@ export const makeFinishPublication = Effect.gen(function* () {
       const isStillClaimed = yield* repo.finish(claimed, end, isFailed ? "failed" : "published", error)
       if (!isStillClaimed) return false
       const requestedAgain = yield* repo.requestedAgain(accountId, storeId, [...entityIds, ...leftOut], id)
-      const following = (yield* toFollowing(claimed, content, outcome, leftOut, locked)).filter(
+      const isRetried = isFailed && claimed.attempts > 1 && content._tag === "Fields"
+      const earlier = isRetried ? yield* repo.attempts(accountId, id) : []
+      const following = (yield* toFollowing(claimed, content, outcome, leftOut, locked, earlier)).filter(
         (each) => !requestedAgain.has(each.entityId)
       )
       const isOnStore = (id: EntityId) => locked.aggregates.get(id)?.storeIds.includes(storeId) ?? false

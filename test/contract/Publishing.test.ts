@@ -8,7 +8,7 @@ import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import type { DemoFailure } from "../../src/platform/demo/DemoShop.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
-import { PlatformRefused, PlatformUnavailable } from "../../src/platform/PlatformErrors.ts"
+import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../../src/platform/PlatformErrors.ts"
 import { WriteDeadline } from "../../src/platform/WriteDeadline.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
@@ -1119,6 +1119,46 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
+
+      for (const last of [
+        new PlatformUnavailable({ reason: "server" }),
+        new PlatformRefused({ code: "NO", message: "No.", field: null })
+      ])
+        it.effect(`values of an attempt without an outcome are taken back after a ${last._tag}`, () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { accountId, product, store } = shop
+              const publishing = yield* Publishing
+              const repo = yield* PublicationsRepo
+              yield* publish(product, store)
+              const platform = yield* PlatformClient
+              let calls = 0
+              const half = Layer.succeed(PlatformClient, {
+                ...platform,
+                // The first attempt reaches the store, and the store never shows that it has all values.
+                publish: (to, publication) =>
+                  calls++ === 0
+                    ? Effect.zipRight(
+                        platform.publish(to, publication),
+                        new PlatformOutcomeUnknown({ reason: "timeout" })
+                      )
+                    : last,
+                readBack: () => Effect.succeedNone
+              })
+              const id = idOf(
+                yield* publishing.requestValues(product, store.id, { vendor: "Sale" }, { isTakenBack: true })
+              )
+              const record = yield* Effect.provide(settled(id), Layer.provide(Quick, half))
+              assert.deepInclude(record, { state: "failed" })
+              assert.strictEqual(record?.error?.code, last._tag === "PlatformRefused" ? "NO" : "PLATFORM_UNAVAILABLE")
+              assert.strictEqual((yield* liveOf(shop, product))?.attributes.vendor?.value, "Sale")
+              const following = Option.getOrThrow(yield* repo.newest(accountId, product, store.id))
+              assert.strictEqual((yield* settled(following.id)).state, "published")
+              assert.strictEqual((yield* liveOf(shop, product))?.attributes.vendor?.value, "Tern")
+              assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+            })
+          )
+        )
 
       it.effect("publications to an unlinked store continue when the store is linked again", () =>
         inShop((shop) =>
