@@ -5,7 +5,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { EntityId } from "../model/Ids.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
-import { type RelatedPlace, relatedPageOf } from "./CatalogRows.ts"
+import { placeOfGone, type RelatedPlace, relatedPageOf } from "./CatalogRows.ts"
 
 /** Finds entities by id, SKU or handle, and the entities that are related to an entity. */
 export const makeCatalogLookUps = (
@@ -35,15 +35,16 @@ export const makeCatalogLookUps = (
   const findRelated = findAll(
     Schema.Struct({ list: Schema.Number, position: Schema.Number, id: EntityId, row: Schema.String })
   )(
-    // Galleries and members are numbered again at each write, so the position of the entity at `after` is looked up.
+    // Variants, galleries and members are numbered again at each write, so the position of the entity at `after` is looked up. If it is
+    // gone, the entity that followed it has its position now.
     (accountId: string, id: EntityId, after: RelatedPlace, limit: number) => sql`
       SELECT related.list, related.position, related.id, r.list_row AS row
       FROM (
         SELECT a.* FROM (
-          SELECT 1 AS list, v.position, v.id FROM entity v
+          SELECT 1 AS list, v.position + 1 AS position, v.id FROM entity v
           WHERE v.account_id = ${accountId} AND v.parent_id = ${id}
           UNION ALL
-          SELECT 2, g.position, g.media_id FROM entity_media g
+          SELECT 2, g.position + 1, g.media_id FROM entity_media g
           WHERE g.account_id = ${accountId} AND g.entity_id = ${id}
           UNION ALL
           SELECT 3, 0, m.collection_id FROM collection_member m
@@ -52,7 +53,7 @@ export const makeCatalogLookUps = (
           SELECT 4, 0, e.parent_id FROM entity e
           WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.parent_id IS NOT NULL
           UNION ALL
-          SELECT 4, m.position, m.product_id FROM collection_member m
+          SELECT 4, m.position + 1, m.product_id FROM collection_member m
           WHERE m.account_id = ${accountId} AND m.collection_id = ${id}
           UNION ALL
           SELECT CASE u.kind WHEN 'variant' THEN 1 WHEN 'collection' THEN 3 ELSE 4 END, 0, u.id
@@ -60,18 +61,20 @@ export const makeCatalogLookUps = (
           JOIN entity u ON u.account_id = ${accountId} AND u.id = g.entity_id
           WHERE g.account_id = ${accountId} AND g.media_id = ${id}
         ) a
-        WHERE (a.list, a.position, a.id) > (
-          ${after.list}::integer,
-          coalesce(
+        CROSS JOIN (
+          SELECT 1 + coalesce(
             (SELECT v.position FROM entity v
              WHERE v.account_id = ${accountId} AND v.id = ${after.id} AND v.parent_id = ${id}),
             (SELECT g.position FROM entity_media g
              WHERE g.account_id = ${accountId} AND g.entity_id = ${id} AND g.media_id = ${after.id}),
             (SELECT m.position FROM collection_member m
-             WHERE m.account_id = ${accountId} AND m.collection_id = ${id} AND m.product_id = ${after.id}),
-            ${after.position}::integer
-          ),
-          ${after.id}::uuid
+             WHERE m.account_id = ${accountId} AND m.collection_id = ${id} AND m.product_id = ${after.id})
+          ) AS position
+        ) now
+        WHERE (a.list, a.position, a.id) > (
+          ${after.list}::integer,
+          coalesce(now.position, ${after.position}::integer),
+          CASE WHEN now.position IS NULL THEN ${placeOfGone(after).id}::uuid ELSE ${after.id}::uuid END
         )
         ORDER BY a.list, a.position, a.id
         LIMIT ${limit}

@@ -11,6 +11,7 @@ import {
   limitedRowOf,
   maxPageBytes,
   type ProjectionsRecord,
+  placeOfGone,
   type RelatedList,
   type RelatedPlace,
   type RowPage,
@@ -93,7 +94,7 @@ export const layerCatalogRepoMemory = Layer.effect(
           const places = account === undefined || found === undefined ? [] : relatedTo(account, found.aggregate)
           const now = places.find((place) => place.list === after.list && place.id === after.id)
           const rows = places
-            .filter((place) => byPlace(place, now ?? after) > 0)
+            .filter((place) => byPlace(place, now ?? placeOfGone(after)) > 0)
             .sort(byPlace)
             .flatMap((place) => {
               const entity = account?.entities.get(place.id)
@@ -302,14 +303,14 @@ const relatedTo = (account: MemoryAccount, aggregate: MemoryEntity["aggregate"])
   })
   return [
     ...others.flatMap(({ gallery, id, kind, members, parentId, position }) => [
-      ...(parentId === aggregate.id ? [place(kind, id, position ?? 0)] : []),
+      ...(parentId === aggregate.id ? [place(kind, id, 1 + (position ?? 0))] : []),
       ...(members.includes(aggregate.id) || gallery.some(({ mediaId }) => mediaId === aggregate.id)
         ? [place(kind, id)]
         : [])
     ]),
-    ...aggregate.gallery.map(({ mediaId }, position) => place("media", mediaId, position)),
+    ...aggregate.gallery.map(({ mediaId }, position) => place("media", mediaId, 1 + position)),
     ...(aggregate.parentId === null ? [] : [place("product", aggregate.parentId)]),
-    ...aggregate.members.map((id, position) => place("product", id, position))
+    ...aggregate.members.map((id, position) => place("product", id, 1 + position))
   ]
 }
 

@@ -73,7 +73,7 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
      * List rows of related entities, after a place: variants of a product by position; media in gallery order;
      * collections by id; products (the product of a variant, the members of a collection by position). For a media file, each list
      * has the entities that use the file, by id. Empty if the entity does not exist. If the entity at `after` has another position now,
-     * the rows after that position.
+     * the rows after that position. If it is gone, the rows from its position on.
      */
     readonly related: (
       accountId: AccountId,

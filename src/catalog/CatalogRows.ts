@@ -63,12 +63,19 @@ export const limitedRowOf = (
 export const relatedLists = ["variants", "media", "collections", "products"] as const
 export type RelatedList = (typeof relatedLists)[number]
 
-/** The place of a related entity: the number of its list from 1, its position there, and its id. Rows are read in this order. */
+/**
+ * The place of a related entity: the number of its list from 1, its position there, and its id. Rows are read in this order. Position 0:
+ * the list is ordered by id; others begin at position 1.
+ */
 export interface RelatedPlace {
   readonly list: number
   readonly position: number
   readonly id: EntityId
 }
+
+/** The place from which rows follow a place whose entity is gone. In a list of positions, the next entity has its position now. */
+export const placeOfGone = (place: RelatedPlace): RelatedPlace =>
+  place.position > 0 ? { ...place, id: EntityId.make(nilUuid) } : place
 
 /** Before the first row. */
 export const firstRelated: RelatedPlace = { list: 0, position: 0, id: EntityId.make(nilUuid) }

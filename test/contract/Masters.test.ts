@@ -194,6 +194,42 @@ for (const engine of serviceEngines) {
         })
       )
 
+      it.effect("related masters are read once each if the last row of a page is removed before the next page", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* anAccount()
+          yield* Effect.gen(function* () {
+            const { apply } = yield* CatalogChanges
+            const made = yield* Effect.forEach(["1", "2", "3", "4"], (title) => anEntity("product", { title }))
+            const collections = yield* Effect.forEach(["Shoes", "Sale"], (title) => anEntity("collection", { title }))
+            const [first, second] = collections.sort()
+            const [product] = made.sort()
+            assert(first !== undefined && second !== undefined && product !== undefined)
+            const fill = (collectionId: EntityId, productIds: ReadonlyArray<EntityId>) =>
+              apply([CatalogChange.SetMembers({ collectionId, productIds })])
+            for (const products of [made, [...made].reverse()])
+              for (const limit of [1, 2]) {
+                yield* fill(first, products)
+                const page = yield* relatedTo(first, { limit })
+                assert.deepStrictEqual(ids(page.products), products.slice(0, limit))
+                const gone = products[limit - 1]
+                yield* fill(
+                  first,
+                  products.filter((id) => id !== gone)
+                )
+                const next = yield* relatedTo(first, { cursor: page.next_cursor ?? "" })
+                assert.deepStrictEqual(ids(next.products), products.slice(limit))
+              }
+            // The collections of a product are in the order of their ids.
+            for (const id of [first, second]) yield* fill(id, [product])
+            const page = yield* relatedTo(product, { limit: 1 })
+            assert.deepStrictEqual(ids(page.collections), [first])
+            yield* fill(first, [])
+            const next = yield* relatedTo(product, { cursor: page.next_cursor ?? "" })
+            assert.deepStrictEqual(ids(next.collections), [second])
+          }).pipe(actingAs(actor))
+        })
+      )
+
       it.effect("a handle finds all products and collections of the account that have it", () =>
         Effect.gen(function* () {
           const ours = yield* anAccount()
