@@ -76,7 +76,7 @@ export const ConnectionHandlers = ConnectionRpcs.toLayer(
         streamEvents((report: Report<UndoEvent>) =>
           Effect.gen(function* () {
             const { id } = yield* connectionWith(typed)
-            const until = yield* undo.now
+            const until = yield* undo.settledNow
             const since = yield* Either.mapLeft(parseSince(text, until), (rule) => ValidationFailed.at("since", rule))
             const window = { since, until }
             const total = yield* undo.count(id, window, firstPart)

@@ -1,6 +1,8 @@
 import { Context, Effect, Layer, type Types } from "effect"
+import { Transaction } from "../database/Transaction.ts"
 import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
+import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { type ConnectionId, EntityId, nilUuid } from "../model/Ids.ts"
@@ -42,7 +44,9 @@ const make = Effect.gen(function* () {
   const changes = yield* CatalogChanges
   const definitions = yield* MetafieldDefinitions
   const faults = yield* FaultInjector
+  const importLock = yield* ImportLockRepo
   const repo = yield* UndoRepo
+  const transaction = yield* Transaction
 
   const decide = (id: ConnectionId, window: UndoWindow, ids: ReadonlyArray<EntityId>) =>
     Effect.gen(function* () {
@@ -81,8 +85,17 @@ const make = Effect.gen(function* () {
     })
 
   return {
-    /** The current time, to use as `until` of a window. */
     now: repo.now,
+    /**
+     * The current time, when no write is under way: all writes until then are committed. As the end of a window it ensures that an undo has
+     * no writes that its review did not show.
+     */
+    settledNow: Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      // All writes share this lock, and are recorded with a time after they have it.
+      yield* importLock.take(accountId)
+      return yield* repo.now
+    }).pipe(transaction.run, Effect.withSpan("Undo.settledNow")),
     /** Number of entities whose drafts the connection changed in the window, after this entity by id. */
     count: Effect.fn("Undo.count")(function* (id: ConnectionId, window: UndoWindow, after: EntityId) {
       const { accountId } = yield* CurrentActor

@@ -54,7 +54,10 @@ const aWorld = Effect.gen(function* () {
       )
 
     /** The window from an hour ago until now. */
-    const window = Effect.map(undo.now, (until): UndoWindow => ({ since: plusMicros(until, -3_600_000_000), until }))
+    const window = Effect.map(
+      undo.settledNow,
+      (until): UndoWindow => ({ since: plusMicros(until, -3_600_000_000), until })
+    )
     const review = (over: UndoWindow) => undo.review(connectionId, over, firstPart, 100)
     const run = (over: UndoWindow) => undo.run(connectionId, over, firstPart)
     return {

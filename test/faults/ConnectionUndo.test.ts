@@ -1,11 +1,12 @@
 import { once } from "node:events"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Array as Arr, Effect, Layer, Redacted } from "effect"
+import { Array as Arr, Deferred, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
 import { Activity } from "../../src/connections/Activity.ts"
 import { ActivityRepo } from "../../src/connections/ActivityRepo.ts"
 import { firstPart, Undo } from "../../src/connections/Undo.ts"
 import type { UndoWindow } from "../../src/connections/UndoRules.ts"
+import { Transaction } from "../../src/database/Transaction.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import { ConnectionId, EntityId } from "../../src/model/Ids.ts"
 import { plusMicros } from "../../src/model/Timestamp.ts"
@@ -99,6 +100,49 @@ describe.skipIf(!serverAnswers)("undo on the server", () => {
         // Created, written by the agent, undone.
         assert.deepStrictEqual(countOf(yield* states(accountId)), { "Tent - 0 3 1": count })
         assert.strictEqual(yield* deadlocks, 0)
+      })
+    )
+
+    it.effect("an undo has no writes that its review did not show, also if one was under way at the review", () =>
+      Effect.gen(function* () {
+        const { actor, agent, connectionId, ids, window } = yield* aWorld(1)
+        const [entityId] = ids
+        assert(entityId !== undefined)
+        const { apply } = yield* CatalogChanges
+        const sql = yield* SqlClient.SqlClient
+        const transaction = yield* Transaction
+        const undo = yield* Undo
+        const isWritten = yield* Deferred.make<void>()
+        const isReviewed = yield* Deferred.make<void>()
+        const writing = yield* apply([
+          CatalogChange.SetAttributes({ entityId, values: { product_type: "Agent" } })
+        ]).pipe(
+          Effect.zipRight(Deferred.succeed(isWritten, undefined)),
+          Effect.zipRight(Deferred.await(isReviewed)),
+          transaction.run,
+          actingAs(agent),
+          Effect.fork
+        )
+        yield* Deferred.await(isWritten)
+        const reviewing = yield* Effect.gen(function* () {
+          const reviewed = { ...window, until: yield* undo.settledNow }
+          return { reviewed, ...(yield* undo.review(connectionId, reviewed, firstPart, 100)) }
+        }).pipe(actingAs(actor), Effect.fork)
+        // The review waits for the write.
+        const isWaiting = sql`
+          SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`.pipe(
+          Effect.repeat({ until: (waiting) => waiting.length > 0, schedule: Schedule.spaced("10 millis") })
+        )
+        yield* Effect.raceFirst(isWaiting, Fiber.await(reviewing))
+        yield* Deferred.succeed(isReviewed, undefined)
+        yield* Fiber.join(writing)
+        const { fields, reviewed } = yield* Fiber.join(reviewing)
+        assert.include(
+          fields.map(({ key }) => key),
+          "product_type"
+        )
+        const done = yield* undo.run(connectionId, reviewed, firstPart).pipe(actingAs(actor))
+        assert.strictEqual(done.fields, fields.length)
       })
     )
 

@@ -87,9 +87,9 @@ export const connectionActivity: Surface<Activity | Connections | Undo | PageSer
           const query = queryOf(request)
           const connection = yield* connections.find(visitor.accountId, yield* idOf(ConnectionId, query))
           const place = yield* decoded(ReviewPlace, ["until", "after"], query)
-          const now = yield* undo.now
-          const since = yield* Either.mapLeft(parseSince(startOf(query), now), () => noStart(connection.id))
-          const window = { since, until: place.until ?? now }
+          const until = place.until ?? (yield* undo.settledNow)
+          const since = yield* Either.mapLeft(parseSince(startOf(query), until), () => noStart(connection.id))
+          const window = { since, until }
           const total = yield* undo.count(connection.id, window, firstPart)
           const part = yield* undo.review(connection.id, window, place.after, entitiesPerReview)
           const isLocked = holderOf(yield* imports.list) !== undefined
