@@ -30,6 +30,7 @@ import { DefinitionsRepo } from "../../src/drafts/DefinitionsRepo.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../../src/drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import { unsettledCode } from "../../src/drops/DropStep.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
 import { AccountEventsRepo } from "../../src/events/AccountEventsRepo.ts"
@@ -1211,7 +1212,49 @@ describe.skipIf(!serverAnswers)(`statements on ${products} products`, () => {
       })
     )
 
-    // This test must be the last, because the tables keep the statistics.
+    // These tests must be the last, because the tables keep the statistics.
+    it.effect("the drops of a store are reopened by the index of failed effects, and no other effect is read", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const reopened = yield* Effect.gen(function* () {
+          // The triggers and foreign keys of 20,000 rows would report a plan each.
+          yield* sql`SET LOCAL auto_explain.log_min_duration = -1`
+          yield* sql`
+            INSERT INTO drop (account_id, id, name, status, next_step, starts_at, actor, timezone)
+            SELECT ${accountId}, ('d0000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Many', 'applied', NULL,
+                   app_now() - interval '1 day', '{}', 'UTC'
+            FROM generate_series(1, 80) n`
+          yield* sql`
+            INSERT INTO drop_change (account_id, drop_id, ordinal, entity_id, store_id, field, value, outcome)
+            SELECT ${accountId}, d.id, n, ${product(1)}, ${firstStore}, 'title', 'x', 'applied'
+            FROM drop d, generate_series(1, 250) n WHERE d.account_id = ${accountId} AND d.name = 'Many'`
+          yield* sql`
+            INSERT INTO drop_effect (account_id, drop_id, ordinal, store_id, accepted_before, outcome, error)
+            SELECT ${accountId}, c.drop_id, c.ordinal, c.store_id, 'x', 'applied', NULL
+            FROM drop_change c JOIN drop d ON d.account_id = c.account_id AND d.id = c.drop_id
+            WHERE c.account_id = ${accountId} AND d.name = 'Many'`
+          yield* sql`
+            UPDATE drop_effect f SET outcome = 'failed', error = jsonb_build_object('code', ${unsettledCode}::text, 'message', '')
+            WHERE f.account_id = ${accountId} AND f.drop_id = 'd0000000-0000-4000-8000-000000000001'`
+          yield* sql.unsafe("ANALYZE drop, drop_change, drop_effect")
+          yield* sql`SET LOCAL auto_explain.log_min_duration = 0`
+          const before = recorded.length
+          yield* (yield* DropsRepo).reopen(accountId, firstStore)
+          const [row] = yield* sql`SELECT count(*)::integer AS open FROM drop_effect f WHERE f.outcome IS NULL`
+          return { open: row?.open, plans: recorded.slice(before, -1).map(outline) }
+        }).pipe(Effect.flatMap(Effect.fail), sql.withTransaction, Effect.flip)
+        assert("plans" in reopened)
+        assert.strictEqual(reopened.open, 250)
+        const reads = reopened.plans.flatMap((plan) =>
+          [...plan.matchAll(/Scan drop_effect.*\((\d+) rows, (\d+) removed/g)].map(
+            ([, found, removed]) => Number(found) + Number(removed)
+          )
+        )
+        assert.isAtLeast(reads.length, 4)
+        assert.isAtMost(Math.max(...reads), 250, reopened.plans.join("\n"))
+      })
+    )
+
     it.effect("accounts without a nightly scan, and due scans, are found by indexes, with a limit on each query", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
