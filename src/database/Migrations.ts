@@ -43,3 +43,177 @@ export const names: ReadonlyArray<string> = [
   "0019_scan_progress",
   "0020_publish_jobs",
   "0021_failed_drop_effects"
+]
+
+const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
+
+/** The migrations of earlier versions. Together they created the same schema as `names`. */
+const replacedNames: ReadonlyArray<string> = `
+  time_and_installation accounts_and_users stores entities stamp_guards imports publishing store_data drops
+  data_health connections demo_shops connection_bounds connection_activity pending_lists account_state jobs
+  incremental_scans inlined_key_fits variant_barcodes change_feed exports work_hints webhooks team events health_days
+  platform_names scan_causes drop_lists saved_views store_time_zones bulk_changes import_jobs title_order used_steps
+  invited_addresses fast_key_fits issues_by_store team_log list_filters browsers_and_required_factors`
+  .trim()
+  .split(/\s+/)
+  .map((name, index) => nameOf(index + 1, name))
+
+/** The first migration of still earlier versions, which those of `replacedNames` replaced. */
+const earliestName = "0001_time"
+
+/** The migrations that replace them. Those that are added to `names` later are not among them. */
+const replacements = names.slice(0, 17)
+
+export const directory = `${packageRoot}/migrations/`
+
+/** The schema could not be updated, and the attempt was rolled back. `message` names the file. */
+export class MigrationFailed extends Data.TaggedError("MigrationFailed")<{ readonly message: string }> {}
+
+const table = "catalog_migration"
+
+const reasonOf = (error: { readonly message: string }) => (isSqlError(error) ? describe(error) : error.message)
+
+/**
+ * Runs one file. If the tables are distributed, it then distributes the new ones. Failures are defects, because the
+ * Migrator passes only those on unchanged.
+ */
+const runFile = (folder: string, name: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const files = yield* FileSystem.FileSystem
+    const script = yield* files.readFileString(`${folder}${name}.sql`)
+    // A cluster forwards statements to its workers, and refuses several statements in one query.
+    const isCluster = (yield* sql`SELECT FROM pg_extension WHERE extname = 'citus'`).length > 0
+    yield* Effect.forEach(isCluster ? statementsOf(script) : [script], (text) => sql.unsafe(text), { discard: true })
+    if (yield* isDistributed) yield* distributeMissing
+  }).pipe(
+    Effect.provide(NodeFileSystem.layer),
+    Effect.orDieWith((error) => new MigrationFailed({ message: `Migration ${name}.sql failed: ${reasonOf(error)}` }))
+  )
+
+/** The migrations that were already run on the database. */
+const recorded = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`
+    SELECT to_char(migration_id, 'FM0000') || '_' || name AS name FROM ${sql(table)} ORDER BY migration_id`
+  return rows.map(({ name }) => String(name))
+})
+
+/**
+ * A database that ran all replaced migrations already has the schema, so only its records change. A database that ran
+ * only some of them, or earlier ones, is refused, because the files of the others no longer exist.
+ */
+const adopt = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const existing = yield* recorded
+  const found = replacedNames.filter((name) => existing.includes(name)).length
+  if (found === 0 && !existing.includes(earliestName)) return
+  if (found < replacedNames.length)
+    return yield* new MigrationFailed({
+      message:
+        `An earlier version made this database, and applied only ${found} of the ${replacedNames.length} migrations that this version replaces. ` +
+        `This version cannot run the others. First start the last version with the file migrations/${replacedNames.at(-1)}.sql ` +
+        `on this database, then this one (CHANGELOG.md: "Seventeen migrations replace 42").`
+    })
+  yield* sql`DELETE FROM ${sql(table)} WHERE migration_id <= ${replacedNames.length}`
+  yield* sql`INSERT INTO ${sql(table)} ${sql.insert(
+    replacements.map((name, index) => ({ migration_id: index + 1, name: name.slice(5) }))
+  )}`
+})
+
+/** Like `run`, for the files `<name>.sql` of a folder. The folder's name must end with a slash. */
+export const runFrom = (
+  folder: string,
+  names: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    // A migration has no timeout. Neither has the wait for another process that runs migrations.
+    yield* sql`SET LOCAL statement_timeout = 0`
+    yield* sql`SET LOCAL lock_timeout = 0`
+    yield* sql`SELECT pg_advisory_xact_lock(${schemaLock})`
+    // Creates the table of the Migrator. The Migrator would look for it by a statement that fails, which aborts the
+    // transaction.
+    yield* sql`
+      CREATE TABLE IF NOT EXISTS ${sql(table)} (
+        migration_id integer PRIMARY KEY,
+        created_at   timestamptz NOT NULL DEFAULT now(),
+        name         text NOT NULL
+      )
+    `
+    yield* adopt
+    const ran = yield* Migrator.make({})({
+      loader: Migrator.fromRecord(Record.fromIterableWith(names, (name) => [name, runFile(folder, name)])),
+      table
+    })
+    return ran.map(([id, name]) => nameOf(id, name))
+  }).pipe(
+    (migrations) => Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(migrations)),
+    Effect.provideService(Workload, "migration"),
+    // A commit that fails is a defect of the library; it is a failure here.
+    Effect.catchSomeDefect((defect) =>
+      defect instanceof MigrationFailed || isSqlError(defect) ? Option.some(Effect.fail(defect)) : Option.none()
+    ),
+    Effect.mapError((error) =>
+      error instanceof MigrationFailed
+        ? error
+        : new MigrationFailed({ message: `The database schema cannot be brought up to date: ${reasonOf(error)}` })
+    )
+  )
+
+/**
+ * The migrations that were already run on the database; none before the first run. Waits for a process that is running
+ * them.
+ */
+const applied = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const tables =
+    yield* sql`SELECT FROM pg_catalog.pg_tables WHERE tablename = ${table} AND schemaname = current_schema()`
+  return tables.length === 0 ? [] : yield* recorded
+})
+
+/**
+ * Runs the missing migrations in one transaction and returns their names. If several processes start together, the
+ * first one runs them; the others wait, and then find none missing. If none is missing, it only reads.
+ */
+export const run: Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> = applied.pipe(
+  // The transaction reports the reason of a failure.
+  Effect.orElseSucceed((): ReadonlyArray<string> => []),
+  Effect.flatMap((existing) =>
+    names.every((name) => existing.includes(name)) ? Effect.succeed([]) : runFrom(directory, names)
+  )
+)
+
+/** The migrations that are missing in the database. */
+export const pending: Effect.Effect<ReadonlyArray<string>, SqlError, SqlClient.SqlClient> = Effect.map(
+  applied,
+  (existing) => names.filter((name) => !existing.includes(name))
+)
+
+/** The difference between the schema and the one that this code expects; undefined: none. */
+const misfitOf = (existing: ReadonlyArray<string>): string | undefined => {
+  const missing = names.filter((name) => !existing.includes(name))
+  const newer = existing.filter((name) => !names.includes(name) && !replacedNames.includes(name))
+  if (newer.length > 0)
+    return `The database schema is newer than this version of the service (${newer.join(", ")}): run the version that created it.`
+  return missing.length > 0
+    ? `The database schema is older than this version of the service: it lacks ${missing.join(", ")}.`
+    : undefined
+}
+
+/** Unavailable: the schema is older or newer than this code, or the database does not answer within 2 s. */
+export const current: Effect.Effect<void, Unavailable, SqlClient.SqlClient> = Effect.flatMap(
+  withinReadiness(applied),
+  (existing) => {
+    const reason = misfitOf(existing)
+    return reason === undefined ? Effect.void : Effect.fail(new Unavailable({ reason }))
+  }
+)
+
+/** Updates the schema when the layer is built. Warns if the schema is newer than this code. */
+export const layer: Layer.Layer<never, MigrationFailed, SqlClient.SqlClient> = Layer.effectDiscard(
+  Effect.zipRight(
+    run,
+    Effect.catchAll(current, ({ message }) => Effect.logWarning(message))
+  )
+)
