@@ -19,8 +19,12 @@ import type { StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
 /** Maximum number of exports that one process reads at the same time. Each uses a connection until it is read. */
 const maxAtOnce = 2
 
-/** Entities of one statement, and products of one statement. */
-const linesAtOnce = 500
+/**
+ * Entities of one statement, by kind. The line of a collection names all its members, and those that each store has accepted. A text of
+ * more than 512 MiB ends the process: the driver of the database cannot read it.
+ */
+const linesAtOnce: Readonly<Record<EntityKind, number>> = { media: 500, variant: 500, product: 500, collection: 10 }
+/** Products of one statement, if their variants are read with them. */
 const productsAtOnce = 200
 
 /** Related entities come first: a collection after its products, a product after its variants and media. */
@@ -33,7 +37,7 @@ const interrupted = "The database interrupted the export. Export again."
 
 type Places = Context.Tag.Service<ExportsRepo>["places"]
 
-/** The number of selected entities whose ids are read at once, a multiple of the two numbers above. */
+/** The number of selected entities whose ids are read at once, a multiple of the numbers above. */
 const selectedAtOnce = 10_000
 
 /** The parts of all entities. `places` gives the last positions of the next parts after a position. */
@@ -83,8 +87,8 @@ const makeLines =
         entities: (kind: EntityKind, chosen: ReadonlyArray<EntityId> | null) =>
           inParts(
             chosen === null
-              ? partsOfAll(linesAtOnce, (after, size) => repo.places(accountId, kind, after, size, null))
-              : Stream.fromIterable(partsOf(chosen, linesAtOnce)),
+              ? partsOfAll(linesAtOnce[kind], (after, size) => repo.places(accountId, kind, after, size, null))
+              : Stream.fromIterable(partsOf(chosen, linesAtOnce[kind])),
             (part) => beside(repo.lines(accountId, kind, part)),
             ({ entities, lines }) => {
               done += entities
@@ -207,7 +211,12 @@ const make = Effect.gen(function* () {
           count,
           entities: kind === "product" ? yield* repo.countWithVariants(accountId, selection) : count
         })
-        const parts = partsOfSelected(repo, accountId, selection, kind === "product" ? productsAtOnce : linesAtOnce)
+        const parts = partsOfSelected(
+          repo,
+          accountId,
+          selection,
+          kind === "product" ? productsAtOnce : linesAtOnce[kind]
+        )
         yield* Stream.runForEach(parts, ({ ids }) =>
           Effect.gen(function* () {
             if (kind === "product") yield* entities("variant", yield* repo.variants(accountId, ids))

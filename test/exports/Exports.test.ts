@@ -160,6 +160,36 @@ for (const { absent, layer: database, name } of featureEngines)
         })
       )
 
+      it.effect("reads few collections at once, because a line names all members of its collection", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* aWorld
+          const read: Array<number> = []
+          const Counted = Layer.effect(
+            ExportsRepo,
+            Effect.map(ExportsRepo, (repo) => ({
+              ...repo,
+              lines: (...part: Parameters<typeof repo.lines>) =>
+                Effect.tap(repo.lines(...part), ({ entities }) => {
+                  if (part[1] === "collection") read.push(entities)
+                })
+            }))
+          )
+          yield* Effect.gen(function* () {
+            const { apply } = yield* CatalogChanges
+            const ids = yield* Effect.replicateEffect(mintId(EntityId), 25)
+            yield* apply(
+              ids.map((id) => CatalogChange.CreateEntity({ id, kind: "collection", parentId: null, values: {} }))
+            )
+            yield* exported
+            yield* linesOf({ kind: "collection", ids })
+          }).pipe(Effect.provide(Exports.layer.pipe(Layer.provide(Counted))), actingAs(actor))
+          assert.deepStrictEqual(
+            read.sort((a, b) => a - b),
+            [5, 5, 10, 10, 10, 10]
+          )
+        })
+      )
+
       it.effect(
         "of selected entities has these alone, products with their variants, and begins with their number",
         () =>
