@@ -203,9 +203,6 @@ export const page =
       error instanceof PageRefused ? Effect.succeed(refusedPage(error, request)) : Effect.fail(error)
     )
 
-/** Maximum number of uploads that are read at the same time. It is small, because each upload is held in memory. */
-const maxUploads = 2
-
 /** The services of every page: they find its visitor, and the import that locks the account. */
 export type PageServices = AccountEvents | BaseUrl | Imports | Sessions
 
@@ -218,7 +215,6 @@ export const makePageHandlers = Effect.gen(function* () {
   const events = yield* AccountEvents
   const imports = yield* Imports
   const sessions = yield* Sessions
-  const uploads = yield* Effect.makeSemaphore(maxUploads)
 
   const asVisitor = (answer: (visitor: Visitor, request: Request) => Page<CurrentActor>): Handler =>
     page((request) =>
@@ -288,9 +284,7 @@ export const makePageHandlers = Effect.gen(function* () {
     /** As `withForm`, for a form with a file. */
     withUpload: (answer: (visitor: Visitor, upload: Upload) => Page<CurrentActor>): Handler =>
       asVisitor((visitor, request) =>
-        Effect.flatMap(ownUploadOf(request, baseUrl, visitor).pipe(uploads.withPermits(1)), (upload) =>
-          answer(visitor, upload)
-        )
+        Effect.flatMap(ownUploadOf(request, baseUrl, visitor), (upload) => answer(visitor, upload))
       ),
     /** A form that needs no sign-in. */
     withOpenForm: (answer: (form: Parameters, request: Request) => Page): Handler =>

@@ -174,6 +174,9 @@ export const readForm = (
     return isDecodable(text) ? text : yield* refuse("is not percent-encoded UTF-8")
   })
 
+/** Bounds the copies that parsing makes of whole bodies. Reading needs no permit: a client can send its body slowly. */
+const formParsing = Effect.unsafeMakeSemaphore(2)
+
 /** Reads a request's body as a form with files, with the same order of checks. The whole body is held in memory. */
 export const readFormData = (
   request: HttpServerRequest.HttpServerRequest,
@@ -183,7 +186,7 @@ export const readFormData = (
     Effect.tryPromise({
       try: () => new Response(bytes, { headers: { "content-type": request.headers["content-type"] ?? "" } }).formData(),
       catch: () => refuse("is not valid multipart/form-data")
-    })
+    }).pipe(formParsing.withPermits(1))
   )
 
 /** A request whose `json` is a value that was read before. */

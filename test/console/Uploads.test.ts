@@ -1,4 +1,5 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { request as nodeRequest } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
@@ -8,6 +9,7 @@ import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { ImportId } from "../../src/model/Ids.ts"
 import { actingAs } from "../../src/testing/index.ts"
+import { baseUrlOf } from "../mcp/Connector.ts"
 import { type Answer, ask, PagesServer } from "../oauth/PagesServer.ts"
 import {
   aMerchant,
@@ -73,6 +75,21 @@ afterAll(() => {
   vi.unstubAllEnvs()
   rmSync(folder, { recursive: true })
 })
+/** Begins an upload of the owner of the cookie, whose body never ends. `onEnd`: called when it is answered or cut off. */
+const endlessUpload = (cookie: string, onEnd: () => void) =>
+  Effect.acquireRelease(
+    Effect.flatMap(baseUrlOf, (base) =>
+      Effect.async<ReturnType<typeof nodeRequest>>((resume) => {
+        const headers = { cookie, "content-type": "multipart/form-data; boundary=x", "content-length": "1000" }
+        const sent = nodeRequest(`${base}/imports`, { method: "POST", agent: false, headers })
+        sent.once("response", onEnd)
+        sent.once("error", onEnd)
+        sent.write("--x\r\n", () => resume(Effect.succeed(sent)))
+      })
+    ),
+    (sent) => Effect.sync(() => sent.destroy())
+  )
+
 /** The service keeps pictures in another folder there. */
 const kept = () => readdirSync(folder).filter((name) => !name.startsWith("catalog-pictures-"))
 
@@ -199,6 +216,21 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
         next: ["/", "To the start page"]
       })
       assert.deepStrictEqual(yield* runs, before)
+    })
+  )
+
+  it.scoped("is answered while uploads of another account are still arriving", () =>
+    Effect.gen(function* () {
+      const slow = yield* atImports
+      const { send } = yield* atImports
+      const events: Array<string> = []
+      for (const name of ["first", "second", "third"])
+        yield* endlessUpload(slow.cookie, () => events.push(`${name} slow upload ended`))
+      // A page that is requested after them: by now the server reads their bodies.
+      yield* openPage("/imports", slow.cookie)
+      begun(yield* send({}))
+      events.push("upload answered")
+      assert.deepStrictEqual(events, ["upload answered"])
     })
   )
 
