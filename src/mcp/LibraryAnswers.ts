@@ -3,9 +3,11 @@ import { errorCodes } from "../api/ErrorCodes.ts"
 import { rpc } from "./GateAnswers.ts"
 import { isObject, pathOf, toSafeText } from "./Vocabulary.ts"
 
-const codeOfStatus = (status: number, rpcCode: number) => {
+const codeOf = (status: number, rpcCode: number) => {
+  if (rpcCode === -32_601) return errorCodes.NotFound.code
+  if (rpcCode === rpc.internalError) return errorCodes.InternalError.code
   const error = Object.values(errorCodes).find((row) => row.status === status)
-  return rpcCode === -32_601 ? "not_found" : (error?.code ?? errorCodes.ValidationFailed.code)
+  return (error ?? errorCodes.ValidationFailed).code
 }
 
 /** Maximum characters of a text in an error of the SDK. The SDK repeats what the client sent, some of it twice. */
@@ -64,7 +66,7 @@ export const completeError = (text: string, status: number, requestId: string): 
     message: shownIn(said),
     data: {
       ...(isObject(data) && Record.map(data, shownIn)),
-      code: codeOfStatus(status, Number(code)),
+      code: codeOf(status, Number(code)),
       request_id: requestId
     }
   }

@@ -14,7 +14,7 @@ import { BaseUrl } from "../http/BaseUrl.ts"
 import { chargeTo } from "../http/BodiesInFlight.ts"
 import { rateHeaders } from "../http/CommonHeaders.ts"
 import { etagOf } from "../http/Conditional.ts"
-import { answerFailure } from "../http/Envelope.ts"
+import { answerFailure, headersOf } from "../http/Envelope.ts"
 import { splitTarget } from "../http/RequestHead.ts"
 import { extendTime, type Refuse, requestStateOf } from "../http/RequestState.ts"
 import { type Handler, surfaceOf } from "../http/Surface.ts"
@@ -87,7 +87,10 @@ const toRefusal = (
   id: MessageId,
   requestId: string,
   headers: Headers = {}
-) => answered(errorCodes[tag], rpc.refused, message, id, requestId, headers)
+) => {
+  const rpcCode = tag === "InternalError" ? rpc.internalError : rpc.refused
+  return answered(errorCodes[tag], rpcCode, message, id, requestId, headers)
+}
 
 /** Settings of the connector. */
 export interface McpSettings {
@@ -219,7 +222,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         const id = message._tag === "Left" ? null : idOf(message.right)
         extendTime(requestState, tool?.bound ?? "usual")
         requestState.refuse = (error) =>
-          HttpServerResponse.setHeaders(toRefusal(error._tag, error.message, id, requestId), {
+          HttpServerResponse.setHeaders(toRefusal(error._tag, error.message, id, requestId, headersOf(error)), {
             ...commonHeaders,
             ...origins.readable(request)
           })
@@ -269,7 +272,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
       return Effect.suspend(() => pass(request, requestState.id)).pipe(
         Effect.catchAllCause((cause) =>
           Effect.map(
-            answerFailure(requestState, envelopeOf)(cause),
+            answerFailure(requestState, requestState.refuse)(cause),
             (response): CheckedRequest => ({ response, rateStatus: budget.fullBudget })
           )
         ),

@@ -7,7 +7,7 @@ import {
   type ServerContext,
   type Tool
 } from "@modelcontextprotocol/server"
-import { Context, Effect, Either, identity, Option, Runtime } from "effect"
+import { type Cause, Context, Effect, Either, identity, Option, Runtime } from "effect"
 import { RestApi } from "../api/RestApi.ts"
 import { readingAt } from "../database/Replica.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
@@ -72,6 +72,8 @@ interface CallContext extends Caller {
   readonly instructions: string
   /** Receives the JSON of the answer; the SDK then gets `standIn` instead. Undefined: the SDK serializes the answer. */
   readonly answered: ((json: string) => void) | undefined
+  /** Receives the cause if the handler dies or is interrupted. The SDK's answer would repeat the message of the cause. */
+  readonly failed: (cause: Cause.Cause<never>) => void
 }
 
 const isCallContext = (value: unknown): value is CallContext =>
@@ -139,8 +141,11 @@ export const makeMcpServer = Effect.gen(function* () {
       cacheHints
     })
     const answer = <Message, A>(handle: (message: Message) => Effect.Effect<A, ProtocolError, CurrentActor>) => {
-      return async (message: Message, { mcpReq }: ServerContext): Promise<A> =>
-        Either.getOrThrowWith(await promise(Effect.either(as(caller)(handle(message))), mcpReq), identity)
+      return async (message: Message, { mcpReq }: ServerContext): Promise<A> => {
+        const handled = Effect.either(Effect.suspend(() => as(caller)(handle(message))))
+        const reported = Effect.tapErrorCause(handled, (cause) => Effect.sync(() => caller.failed(cause)))
+        return Either.getOrThrowWith(await promise(reported, mcpReq), identity)
+      }
     }
     server.setRequestHandler("tools/list", () => listed)
     server.setRequestHandler("tools/call", (message, context) =>
@@ -175,8 +180,9 @@ export const makeMcpServer = Effect.gen(function* () {
     caller: Caller,
     instructions: string
   ): Effect.Effect<Answer> =>
-    Effect.promise(async (signal) => {
+    Effect.promise(async (signal): Promise<Effect.Effect<Answer>> => {
       let json: string | undefined
+      let failure: Cause.Cause<never> | undefined
       const follows = isFollowed(message)
       const callContext: CallContext = {
         ...caller,
@@ -185,7 +191,10 @@ export const makeMcpServer = Effect.gen(function* () {
           ? undefined
           : (written) => {
               json = written
-            }
+            },
+        failed: (cause) => {
+          failure = cause
+        }
       }
       const headers = new Headers({ "content-type": "application/json", accept: "application/json, text/event-stream" })
       for (const name of protocolHeaders) if (sent[name] !== undefined) headers.set(name, sent[name])
@@ -197,10 +206,11 @@ export const makeMcpServer = Effect.gen(function* () {
       const contentType = response.headers.get("content-type") ?? "application/json"
       const head = { status: response.status, contentType }
       if (follows && response.body !== null && contentType.startsWith("text/event-stream"))
-        return { ...head, body: response.body }
+        return Effect.succeed({ ...head, body: response.body })
       const text = await response.text()
-      return { ...head, body: json === undefined ? text : withAnswer(text, json) }
-    })
+      if (failure !== undefined) return Effect.failCause(failure)
+      return Effect.succeed({ ...head, body: json === undefined ? text : withAnswer(text, json) })
+    }).pipe(Effect.flatten)
 
   const answerPlain = ({ id, tool }: PlainCall, caller: Caller): Effect.Effect<Answer> =>
     Effect.map(as(caller)(call(tool, caller.args ?? {}, caller.requestId)), (called) => ({

@@ -2,14 +2,17 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { NotFound, Unavailable, ValidationFailed } from "../../src/model/Errors.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
-import { anAccount, Catalog } from "../../src/testing/index.ts"
+import { anAccount, Catalog, Stores } from "../../src/testing/index.ts"
 import { errorLog } from "../support/ErrorLog.ts"
 import { anyDatabase } from "../support/TestDatabase.ts"
-import { aConnection, callWith, serverWith } from "./Connector.ts"
+import { aConnection, callWith, type Era, message, portOf, send, serverWith } from "./Connector.ts"
 
 const master_id = "00000000-0000-4000-8000-000000000001"
 const failed = "Failed: something went wrong on our side."
 const log = errorLog()
+
+/** What the list of stores dies of, which the messages other than tool calls read. */
+let planted: unknown
 
 const connector = serverWith().pipe(
   Layer.provide(
@@ -19,6 +22,7 @@ const connector = serverWith().pipe(
       related: () => Effect.die(ValidationFailed.at("cursor", "planted"))
     })
   ),
+  Layer.provide(Layer.mock(Stores, { list: Effect.suspend(() => Effect.die(planted)) })),
   Layer.provide(log.layer),
   Layer.provideMerge(ServicesOnDatabase),
   Layer.provideMerge(anyDatabase),
@@ -62,4 +66,60 @@ layer(connector, { excludeTestServices: true })("a tool that died", (it) => {
       assert.lengthOf(log.of(said?.request_id), 0)
     })
   )
+})
+
+const prompt = "fill_missing_descriptions"
+const reading: ReadonlyArray<readonly [string, Readonly<Record<string, unknown>>]> = [
+  ["resources/read", { uri: "catalog://channels" }],
+  ["prompts/get", { name: prompt, arguments: {} }],
+  ["completion/complete", { ref: { type: "ref/prompt", name: prompt }, argument: { name: "channel", value: "" } }]
+]
+const clientInfo = { name: "test", version: "1" }
+const messages: ReadonlyArray<readonly [Era, string, Readonly<Record<string, unknown>>]> = [
+  ...reading.map(([method, params]) => ["modern", method, params] as const),
+  ...reading.map(([method, params]) => ["legacy", method, params] as const),
+  ["modern", "server/discover", {}],
+  ["legacy", "initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo }]
+]
+
+layer(connector, { excludeTestServices: true })("a message other than a tool call", (it) => {
+  for (const [era, method, params] of messages) {
+    const refusedBy = (defect: unknown) =>
+      Effect.gen(function* () {
+        planted = defect
+        const { accountId } = yield* anAccount()
+        const { token } = yield* aConnection(accountId)
+        const answer = yield* send(yield* portOf, { token, ...message(era, method, params, "m-1") })
+        const requestId = answer.headers["x-request-id"]
+        return { answer: [answer.status, JSON.parse(answer.text)], requestId, logged: log.of(requestId) }
+      })
+
+    it.effect(`that dies is answered without the cause, which is logged once: ${method} (${era})`, () =>
+      Effect.gen(function* () {
+        const { answer, logged, requestId } = yield* refusedBy(new Error("planted"))
+        const error = {
+          code: -32_603,
+          message: "Something went wrong on our side. The log has the cause under this request id.",
+          data: { code: "internal_error", request_id: requestId }
+        }
+        assert.deepStrictEqual(answer, [500, { jsonrpc: "2.0", id: "m-1", error }])
+        assert.lengthOf(logged, 1)
+        assert.include(logged[0], "planted")
+      })
+    )
+
+    it.effect(`is answered 503, and logs no defect, if the database cannot be reached: ${method} (${era})`, () =>
+      Effect.gen(function* () {
+        const unavailable = new Unavailable()
+        const { answer, logged, requestId } = yield* refusedBy(unavailable)
+        const error = {
+          code: -32_000,
+          message: unavailable.message,
+          data: { code: "unavailable", request_id: requestId }
+        }
+        assert.deepStrictEqual(answer, [503, { jsonrpc: "2.0", id: "m-1", error }])
+        assert.lengthOf(logged, 0)
+      })
+    )
+  }
 })
