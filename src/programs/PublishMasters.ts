@@ -262,7 +262,8 @@ const makePublishBatch = Effect.gen(function* () {
         for (const id of result.right.waiting) waiting.add(id)
         rows.push({ entity_id: master_id, title, draft_revision: draftRevision, ...outcome })
       }
-      yield* follow(rows, requested)
+      // A confirmed publish begins with a dry run, which must not report progress of its own.
+      if (!isDryRun) yield* follow(rows, requested)
       // Masters of this batch are not reported as waiting, because the batch publishes them.
       for (const { master_id } of masters) waiting.delete(master_id)
       return {

@@ -261,6 +261,41 @@ layer(connectorWith(ample), { excludeTestServices: true })("progress of a batch"
       })
     )
 
+  it.scoped("is reported once if the user confirms it, and not for the dry run before", () =>
+    Effect.gen(function* () {
+      const { mastersOf, store, token } = yield* aShop(3)
+      const masters = yield* mastersOf
+      yield* Effect.forkScoped((yield* Publishing).work)
+      const publish = (answer?: { readonly action: string; readonly state: unknown }) =>
+        Effect.gen(function* () {
+          const { body, headers } = message("modern", "tools/call", {
+            name: "publish_master_v1",
+            arguments: { masters, channel_ids: [store.id] }
+          })
+          const sent = JSON.parse(body)
+          sent.params._meta = { ...sent.params._meta, progressToken: "p1", [capabilitiesKey]: forms }
+          if (answer !== undefined) {
+            sent.params.inputResponses = { publish: { action: answer.action, content: {} } }
+            sent.params.requestState = answer.state
+          }
+          const got = yield* send(yield* portOf, { token, headers, body: JSON.stringify(sent) })
+          assert.strictEqual(got.status, 200, got.text)
+          return got
+        })
+      // One message: the question, without notifications.
+      const asked = messageIn(yield* publish()).result
+      assert.strictEqual(asked.resultType, "input_required")
+      const { text } = yield* publish(accepted(asked))
+      const events = [...text.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) => JSON.parse(data))
+      assert.deepStrictEqual(
+        events.slice(0, -1).map(({ params }) => [params.progress, params.total]),
+        [1, 2, 3].map((done) => [done, 3])
+      )
+      for (const { params } of events.slice(0, -1)) assert.match(params.message, /^Collection \d: published$/)
+      assert.lengthOf(events.at(-1).result.structuredContent.masters, 3)
+    })
+  )
+
   it.effect("needs a short progress token, because every notification repeats it", () =>
     Effect.gen(function* () {
       const { token } = yield* aShop(0)
