@@ -40,7 +40,7 @@ export interface RequestState {
    * target, and the account's version before the answer was read (null: not read, because nothing needed it).
    */
   reading: { readonly accountId: AccountId; readonly target: string; readonly version: number | null } | undefined
-  /** The rate window of the API key. Undefined until it is known. */
+  /** The rate window of the credential. Undefined until it is known. */
   rateStatus: RateStatus | undefined
 }
 

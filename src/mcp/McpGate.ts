@@ -3,7 +3,7 @@ import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, identity, Option, Runtime, Stream } from "effect"
 import { errorCodes } from "../api/ErrorCodes.ts"
 import { PayloadTooLarge } from "../api/RequestErrors.ts"
-import { messagesPerConnection, RateBudget, type RateStatus } from "../budgets/RateBudget.ts"
+import { messagesPerConnection, RateBudget } from "../budgets/RateBudget.ts"
 import { Activity } from "../connections/Activity.ts"
 import { resourceOf } from "../connections/AuthorizationRequest.ts"
 import type { ConnectionCredential } from "../connections/Connection.ts"
@@ -161,12 +161,6 @@ const makeServeMessage = (serve: Effect.Effect.Success<typeof makeMcpServer>) =>
     })
   })
 
-interface CheckedRequest {
-  readonly response: HttpServerResponse.HttpServerResponse
-  /** The connection's rate window, which becomes the rate headers of the response. */
-  readonly rateStatus: Effect.Effect<RateStatus>
-}
-
 /**
  * Checks every request to the connector in this order: method, Host and Origin, query, declared size, token, streamed size,
  * content type, Accept, shape, JSON, batch, budget, tier; then the SDK answers. Refusals up to Accept have REST's envelope,
@@ -189,7 +183,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
       request: HttpServerRequest.HttpServerRequest,
       requestId: string,
       allowed: Tier
-    ): Effect.Effect<CheckedRequest> =>
+    ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
       Effect.gen(function* () {
         const header = bearer.exec(request.headers.authorization ?? "")
         const token = header?.[1] ?? ""
@@ -198,16 +192,12 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           : Option.none()
         if (Option.isNone(found)) {
           if (header !== null) refusedTokens.add(1)
-          return {
-            response: challenges.unauthorized(requestId, header !== null, allowed),
-            rateStatus: budget.fullBudget
-          }
+          return challenges.unauthorized(requestId, header !== null, allowed)
         }
         const { accountId, connectionId, role, tier } = found.value
         const requestState = requestStateOf(request)
         requestState.caller = { _tag: "Connection", accountId, connectionId }
         const spender = { accountId, credentialId: connectionId }
-        const unspent = budget.peek(spender)
         chargeTo(toIncomingMessage(request), connectionId)
         const message = yield* Effect.either(readMessage(request, requestId))
         const name = message._tag === "Left" ? undefined : calledBy(message.right)
@@ -217,72 +207,69 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
         const { refusal, rateStatus: after } = yield* name === undefined
           ? budget.takeMessage(spender)
           : budget.take(spender, units)
-        const rateStatus = name === undefined && refusal === null ? unspent : Effect.succeed(after)
-        if (name !== undefined && refusal === null) yield* activity.countCall({ accountId, connectionId })
+        const rateStatus = name === undefined && refusal === null ? yield* budget.peek(spender) : after
+        requestState.rateStatus = rateStatus
         const id = message._tag === "Left" ? null : idOf(message.right)
         extendTime(requestState, tool?.bound ?? "usual")
         requestState.refuse = (error) =>
           HttpServerResponse.setHeaders(toRefusal(error._tag, error.message, id, requestId, headersOf(error)), {
             ...commonHeaders,
+            ...rateHeaders(rateStatus),
             ...origins.readable(request)
           })
+        if (name !== undefined && refusal === null) yield* activity.countCall({ accountId, connectionId })
         if (refusal !== null) {
           const words = name === undefined ? overMessages(refusal) : overBudget(refusal, units)
           const wait = { "retry-after": String(refusal.retryAfterSeconds) }
-          return { response: toRefusal("RateLimited", words, id, requestId, wait), rateStatus }
+          return toRefusal("RateLimited", words, id, requestId, wait)
         }
-        if (message._tag === "Left") return { response: message.left, rateStatus }
+        if (message._tag === "Left") return message.left
         const tooLow =
           tool === undefined ? undefined : refuseTier(tool, { allowed, granted: tier, role }, message.right, request)
         if (tooLow?._tag === "Status") {
           const challenge = challenges.insufficient(tooLow.needed, allowed)
-          return { response: toRefusal("Forbidden", tooLow.text, id, requestId, challenge), rateStatus }
+          return toRefusal("Forbidden", tooLow.text, id, requestId, challenge)
         }
         const version =
           hasReplica && tool !== undefined && readsVersion(tool)
             ? Option.getOrUndefined(yield* connections.versionOf(found.value))
             : undefined
-        return {
-          response: yield* serveMessage(message.right, request, found.value, requestId, version, tooLow?.called),
-          rateStatus
-        }
+        return yield* serveMessage(message.right, request, found.value, requestId, version, tooLow?.called)
       })
 
-    const pass = (request: HttpServerRequest.HttpServerRequest, requestId: string): Effect.Effect<CheckedRequest> => {
+    const pass = (
+      request: HttpServerRequest.HttpServerRequest,
+      requestId: string
+    ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
       const { headers, method, originalUrl } = request
       const { query } = splitTarget(originalUrl)
-      const from = (response: HttpServerResponse.HttpServerResponse): Effect.Effect<CheckedRequest> =>
-        Effect.succeed({ response, rateStatus: budget.fullBudget })
-      if (!allowedMethods.includes(method)) return from(notServed(requestId))
+      if (!allowedMethods.includes(method)) return Effect.succeed(notServed(requestId))
       const foreign = origins.refuse(request, requestId)
-      if (foreign !== undefined) return from(foreign)
-      if (method === "OPTIONS") return from(origins.preflight)
+      if (foreign !== undefined) return Effect.succeed(foreign)
+      if (method === "OPTIONS") return Effect.succeed(origins.preflight)
       const allowed = tierOfQuery(query)
       if (Option.isNone(allowed))
-        return from(
+        return Effect.succeed(
           namesToken(query) ? challenges.unauthorized(requestId, false, "pim:publish") : badAddress(baseUrl, requestId)
         )
       if (Number(headers["content-length"] ?? 0) > callLimitBytes)
-        return from(envelopeOf(new PayloadTooLarge({ limitBytes: callLimitBytes }), requestId))
+        return Effect.succeed(envelopeOf(new PayloadTooLarge({ limitBytes: callLimitBytes }), requestId))
       return enter(request, requestId, allowed.value)
     }
 
     const answer: Handler = (request) => {
       const requestState = requestStateOf(request)
       return Effect.suspend(() => pass(request, requestState.id)).pipe(
-        Effect.catchAllCause((cause) =>
+        Effect.catchAllCause((cause) => answerFailure(requestState, requestState.refuse)(cause)),
+        Effect.flatMap((response) =>
           Effect.map(
-            answerFailure(requestState, requestState.refuse)(cause),
-            (response): CheckedRequest => ({ response, rateStatus: budget.fullBudget })
-          )
-        ),
-        Effect.flatMap(({ response, rateStatus }) =>
-          Effect.map(rateStatus, (window) =>
-            HttpServerResponse.setHeaders(response, {
-              ...commonHeaders,
-              ...rateHeaders(window),
-              ...origins.readable(request)
-            })
+            requestState.rateStatus ? Effect.succeed(requestState.rateStatus) : budget.fullBudget,
+            (rateStatus) =>
+              HttpServerResponse.setHeaders(response, {
+                ...commonHeaders,
+                ...rateHeaders(rateStatus),
+                ...origins.readable(request)
+              })
           )
         )
       )

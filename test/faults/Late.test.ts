@@ -55,6 +55,10 @@ describe.skipIf(!serverAnswers)("a request that exceeds its time limit", () => {
           code: "unavailable",
           request_id: mcp.headers["x-request-id"]
         })
+        assert.strictEqual(mcp.headers["x-ratelimit-limit"], ample.RATE_LIMIT_PER_KEY)
+        assert.isBelow(Number(mcp.headers["x-ratelimit-remaining"]), Number(ample.RATE_LIMIT_PER_KEY))
+        assert.match(mcp.headers["x-ratelimit-reset"] ?? "", /^\d+$/)
+        assert.strictEqual(mcp.headers["x-ratelimit-scope"], "account")
 
         assert.strictEqual(page.status, 503)
         assert.match(page.headers["content-type"] ?? "", /^text\/html/)

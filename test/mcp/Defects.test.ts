@@ -1,5 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { Activity } from "../../src/connections/Activity.ts"
 import { NotFound, Unavailable, ValidationFailed } from "../../src/model/Errors.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
 import { anAccount, Catalog, Stores } from "../../src/testing/index.ts"
@@ -122,4 +123,30 @@ layer(connector, { excludeTestServices: true })("a message other than a tool cal
       })
     )
   }
+})
+
+const withoutActivity = serverWith().pipe(
+  Layer.provide(Layer.mock(Activity, { countCall: () => Effect.die(new Unavailable()) })),
+  Layer.provideMerge(ServicesOnDatabase),
+  Layer.provideMerge(anyDatabase),
+  Layer.orDie
+)
+
+layer(withoutActivity, { excludeTestServices: true })("a tool call that cannot be counted", (it) => {
+  it.effect("is answered 503 with the budget that is left, because the call was charged", () =>
+    Effect.gen(function* () {
+      const { accountId } = yield* anAccount()
+      const { token } = yield* aConnection(accountId)
+      const call = message("modern", "tools/call", { name: "list_masters_v1", arguments: {} }, "c-1")
+      const { headers, status, text } = yield* send(yield* portOf, { token, ...call })
+      assert.strictEqual(status, 503)
+      const error = {
+        code: -32_000,
+        message: new Unavailable().message,
+        data: { code: "unavailable", request_id: headers["x-request-id"] }
+      }
+      assert.deepStrictEqual(JSON.parse(text), { jsonrpc: "2.0", id: "c-1", error })
+      assert.deepStrictEqual([headers["x-ratelimit-limit"], headers["x-ratelimit-remaining"]], ["120", "119"])
+    })
+  )
 })
