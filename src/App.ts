@@ -97,6 +97,7 @@ export const serverOf = (config: AppConfig) =>
         },
         patience: { ...Http.defaultPatience, delay: Duration.seconds(config.drainDelaySeconds) },
         surface,
+        trustedProxies: config.trustedProxies,
         ...(config.accessLog === "json" && { writeAccessLog: (lines: string) => process.stderr.write(lines) })
       })
     )

@@ -1,11 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import { addressOf } from "./ClientAddress.ts"
 import { Tally } from "./Tally.ts"
 
 /** Maximum bytes of request bodies that are in memory at the same time. */
 export interface BodyBounds {
   /** Maximum for all requests in the process. */
   readonly bytes: number
-  /** Maximum per credential. For requests without a credential, maximum per IP address. */
+  /** Maximum per credential. For requests without a credential, maximum per IP address of the client. */
   readonly bytesPerCredential: number
 }
 
@@ -32,7 +33,11 @@ const hasBody = ({ headers }: IncomingMessage) =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
 /** Limits the bodies of a server's requests. The bytes of a body count until its request is answered. */
-export const boundBodies = (server: Server, { bytes: maxBytes, bytesPerCredential }: BodyBounds): void => {
+export const boundBodies = (
+  server: Server,
+  { bytes: maxBytes, bytesPerCredential }: BodyBounds,
+  trustedProxies: number
+): void => {
   let totalBytes = 0
   const bytesByOwner = new Tally<string>()
 
@@ -51,7 +56,7 @@ export const boundBodies = (server: Server, { bytes: maxBytes, bytesPerCredentia
       isOver = true
     }
     const body: Body = {
-      owner: request.socket.remoteAddress ?? "unknown",
+      owner: addressOf(request, trustedProxies),
       count: (bytes) => {
         if (isOver) return false
         if (totalBytes + bytes > maxBytes || bytesByOwner.of(body.owner) + bytes > bytesPerCredential) {

@@ -141,6 +141,7 @@ export const layer = <R = never>({
   bounds = defaultBounds,
   patience = defaultPatience,
   surface = noSurface,
+  trustedProxies = 0,
   writeAccessLog,
   ...address
 }: {
@@ -149,6 +150,7 @@ export const layer = <R = never>({
   readonly bounds?: Bounds
   readonly patience?: Patience
   readonly surface?: Surface<R>
+  readonly trustedProxies?: number
   /** Undefined: there is no access log. */
   readonly writeAccessLog?: WriteAccessLog | undefined
 }) =>
@@ -172,7 +174,7 @@ export const layer = <R = never>({
           )
       })
       const noteUnread = observeRequests(server, writeAccessLog)
-      boundBodies(server, bounds)
+      boundBodies(server, bounds, trustedProxies)
       const refuse = answerNodeErrors(server, () => Runtime.runSync(runtime, budget.fullBudget), noteUnread)
       const drain = makeDrain(server, patience)
       server.on("request", toOriginForm)

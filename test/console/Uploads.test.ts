@@ -1,5 +1,4 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs"
-import { request as nodeRequest } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
@@ -9,8 +8,7 @@ import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { ImportId } from "../../src/model/Ids.ts"
 import { actingAs } from "../../src/testing/index.ts"
-import { baseUrlOf } from "../mcp/Connector.ts"
-import { type Answer, ask, PagesServer } from "../oauth/PagesServer.ts"
+import { type Answer, anEndlessBody, ask, PagesServer } from "../oauth/PagesServer.ts"
 import {
   aMerchant,
   aReview,
@@ -75,21 +73,6 @@ afterAll(() => {
   vi.unstubAllEnvs()
   rmSync(folder, { recursive: true })
 })
-/** Begins an upload of the owner of the cookie, whose body never ends. `onEnd`: called when it is answered or cut off. */
-const endlessUpload = (cookie: string, onEnd: () => void) =>
-  Effect.acquireRelease(
-    Effect.flatMap(baseUrlOf, (base) =>
-      Effect.async<ReturnType<typeof nodeRequest>>((resume) => {
-        const headers = { cookie, "content-type": "multipart/form-data; boundary=x", "content-length": "1000" }
-        const sent = nodeRequest(`${base}/imports`, { method: "POST", agent: false, headers })
-        sent.once("response", onEnd)
-        sent.once("error", onEnd)
-        sent.write("--x\r\n", () => resume(Effect.succeed(sent)))
-      })
-    ),
-    (sent) => Effect.sync(() => sent.destroy())
-  )
-
 /** The service keeps pictures in another folder there. */
 const kept = () => readdirSync(folder).filter((name) => !name.startsWith("catalog-pictures-"))
 
@@ -225,7 +208,11 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
       const { send } = yield* atImports
       const events: Array<string> = []
       for (const name of ["first", "second", "third"])
-        yield* endlessUpload(slow.cookie, () => events.push(`${name} slow upload ended`))
+        yield* anEndlessBody("/imports", {
+          headers: { cookie: slow.cookie, "content-type": "multipart/form-data; boundary=x" },
+          body: "--x\r\n",
+          onEnd: () => events.push(`${name} slow upload ended`)
+        })
       // A page that is requested after them: by now the server reads their bodies.
       yield* openPage("/imports", slow.cookie)
       begun(yield* send({}))

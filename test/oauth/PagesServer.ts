@@ -1,4 +1,5 @@
 import { hash, randomBytes } from "node:crypto"
+import { request as nodeRequest } from "node:http"
 import { HttpServer } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { assert } from "@effect/vitest"
@@ -15,6 +16,7 @@ import type * as Database from "../../src/database/Database.ts"
 import type { EventTimes } from "../../src/events/AccountEvents.ts"
 import { defaultEventBounds, type EventBounds } from "../../src/events/EventBounds.ts"
 import { BaseUrl, listeningOn } from "../../src/http/BaseUrl.ts"
+import { defaultBounds } from "../../src/http/Bounds.ts"
 import { Readiness } from "../../src/http/Health.ts"
 import * as Http from "../../src/http/Http.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
@@ -32,12 +34,14 @@ export interface Settings {
   readonly signInFailuresPerAddress?: number
   readonly trustedProxies?: number
   readonly baseUrl?: string
+  readonly bytesPerCredential?: number
   readonly mail?: MailSettings
 }
 
 /** A complete node of the service, on a free port; the test provides its database and services. */
 export const nodeOf = ({
   baseUrl,
+  bytesPerCredential = defaultBounds.bytesPerCredential,
   clientMetadataHosts = [],
   eventBounds = defaultEventBounds,
   eventTimes,
@@ -60,7 +64,15 @@ export const nodeOf = ({
         signInFailuresPerAddress,
         trustedProxies
       }),
-      (surface) => Http.layer({ host: "127.0.0.1", port: 0, surface, ...(patience && { patience }) })
+      (surface) =>
+        Http.layer({
+          host: "127.0.0.1",
+          port: 0,
+          bounds: { ...defaultBounds, bytesPerCredential },
+          surface,
+          trustedProxies,
+          ...(patience && { patience })
+        })
     )
   ).pipe(
     Layer.provide(Readiness.layer(Effect.void)),
@@ -103,6 +115,33 @@ export interface Asked {
 export class Node extends Context.Reference<Node>()("test/Node", {
   defaultValue: (): string | undefined => undefined
 }) {}
+
+/** Begins a POST whose body never ends. `onEnd`: called when it is answered or cut off. */
+export const anEndlessBody = (
+  path: string,
+  sent: {
+    readonly headers: Readonly<Record<string, string>>
+    /** The first bytes of the body. */
+    readonly body: string
+    readonly onEnd?: () => void
+  }
+) =>
+  Effect.acquireRelease(
+    Effect.flatMap(HttpServer.HttpServer, ({ address }) =>
+      Effect.async<ReturnType<typeof nodeRequest>>((resume) => {
+        const { body, headers, onEnd = () => {} } = sent
+        const request = nodeRequest(`${listeningOn(address)}${path}`, {
+          method: "POST",
+          agent: false,
+          headers: { ...headers, "content-length": String(body.length + 1) }
+        })
+        request.once("response", onEnd)
+        request.on("error", onEnd)
+        request.write(body, () => resume(Effect.succeed(request)))
+      })
+    ),
+    (request) => Effect.sync(() => request.destroy())
+  )
 
 /** Sends a request to the node and does not follow redirects. */
 export const ask = (path: string, { body, cookie, form, headers = {}, json, method }: Asked = {}) =>

@@ -1,7 +1,17 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { BaseUrl } from "../../src/http/BaseUrl.ts"
-import { ask, assertRefused, aUser, bodyOf, consentForm, newVerifier, PagesServer, pagesServer } from "./PagesServer.ts"
+import {
+  anEndlessBody,
+  ask,
+  assertRefused,
+  aUser,
+  bodyOf,
+  consentForm,
+  newVerifier,
+  PagesServer,
+  pagesServer
+} from "./PagesServer.ts"
 
 const uri = "https://agent.example/callback"
 const register = (metadata: unknown, headers: Readonly<Record<string, string>> = {}) =>
@@ -277,6 +287,27 @@ layer(pagesServer({ registrationsPerHour: 2, trustedProxies: 2 }), { excludeTest
         assert.strictEqual(yield* from("198.51.100.3:1025, 10.0.0.1:8081"), 201)
         assert.strictEqual(yield* from("198.51.100.3, 10.0.0.1:8082"), 429)
         assert.strictEqual(yield* from("[2001:db8:1:2::1]:1026, 10.0.0.1"), 429)
+      })
+    )
+  }
+)
+
+layer(pagesServer({ bytesPerCredential: 200, trustedProxies: 1 }), { excludeTestServices: true })(
+  "bodies without a credential behind a proxy",
+  (it) => {
+    it.scoped("share the memory of their client's address, not that of the proxy's", () =>
+      Effect.gen(function* () {
+        const from = (address: string) => register({ redirect_uris: [uri] }, { "x-forwarded-for": address })
+        // Until the server has read the first bytes of a body that is still arriving, a second body fits.
+        const refused = yield* Effect.repeat(
+          anEndlessBody("/oauth/register", {
+            headers: { "content-type": "application/json", "x-forwarded-for": "198.51.100.1" },
+            body: " ".repeat(190)
+          }).pipe(Effect.zipRight(from("198.51.100.1"))),
+          { until: ({ status }) => status !== 201 }
+        )
+        assertRefused(refused, 503, "temporarily_unavailable")
+        assert.strictEqual((yield* from("198.51.100.2")).status, 201)
       })
     )
   }
