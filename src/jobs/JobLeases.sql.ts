@@ -9,6 +9,7 @@ import type { AccountId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { automaticKinds, ClaimedJob, claimedKinds, type JobClaim, maxJobErrors, ownedKinds } from "./Job.ts"
 import type { JobsRepo } from "./JobsRepo.ts"
+import { makeJobTurns } from "./JobTurns.ts"
 
 type Repo = Context.Tag.Service<JobsRepo>
 
@@ -17,32 +18,44 @@ const maxCandidates = 20
 
 const Place = ClaimedJob.pick("accountId", "id")
 
+/** A due job. `turn`: greater if the account's last turn is newer; 0: it had none. */
+const Candidate = Schema.Struct({
+  ...Place.fields,
+  isAutomatic: Schema.Boolean,
+  turn: Schema.Int,
+  dueAt: Timestamp
+})
+
+/** The order of the statement, for candidates that several nodes returned. */
+const byTurn = Order.tuple(Order.boolean, Order.number, Order.string)
+const orderOf = ({ dueAt, isAutomatic, turn }: typeof Candidate.Type) => [isAutomatic, turn, dueAt] as const
+
 /** Statements that claim jobs, save their steps and release them. `holder`: the name of this process. */
 export const makeJobLeases = (
   sql: SqlClient,
   holder: string,
   hints: WorkHints | undefined
 ): Pick<Repo, "claim" | "claimOwned" | "fail" | "lockClaimed" | "release" | "save"> => {
+  const turns = makeJobTurns()
+
   // Reads without a lock; the claim checks each row again. null: jobs of all accounts.
-  const due = findAll(Schema.Struct({ ...Place.fields, isAutomatic: Schema.Boolean, dueAt: Timestamp }))(
+  const due = findAll(Candidate)(
     (accountId: AccountId | null) => sql`
       SELECT j.account_id AS "accountId", j.id, j.kind = ANY(${automaticKinds}::text[]) AS "isAutomatic",
-             rfc3339(j.due_at) AS "dueAt"
+             coalesce(t.turn, 0)::int AS turn, rfc3339(j.due_at) AS "dueAt"
       FROM job j
+      LEFT JOIN unnest(${[...turns.latest()]}::uuid[]) WITH ORDINALITY AS t (account_id, turn) ON t.account_id = j.account_id
       WHERE ${accountId === null ? sql.literal("true") : sql`j.account_id = ${accountId}`}
         AND j.state IN ('queued', 'running') AND j.due_at <= app_now()
         -- During an upgrade, newer processes begin jobs of kinds that this one does not know.
         AND j.kind = ANY(${claimedKinds}::text[])
-      ORDER BY "isAutomatic", j.due_at, j.id
+      ORDER BY "isAutomatic", coalesce(t.turn, 0), j.due_at, j.id
       LIMIT ${sql.literal(String(maxCandidates))} ${sql.literal(accountId === null ? allAccounts : "")}`
   )
   const candidates =
     hints === undefined
-      ? due(null)
-      : Effect.map(
-          hints.collectDue(due),
-          Arr.sortWith(({ dueAt, isAutomatic }) => `${isAutomatic} ${dueAt}`, Order.string)
-        )
+      ? Effect.suspend(() => due(null))
+      : Effect.map(hints.collectDue(due), Arr.sort(Order.mapInput(byTurn, orderOf)))
 
   const take = findOne(ClaimedJob)(
     ({ accountId, id }: typeof Place.Type, claim: string, leaseSeconds: number) => sql`
@@ -71,12 +84,15 @@ export const makeJobLeases = (
   return {
     claim: (only, leaseSeconds) =>
       Effect.gen(function* () {
-        for (const place of only === null ? yield* candidates : [only]) {
+        if (only !== null) return yield* take(only, randomUUID(), leaseSeconds)
+        const found = yield* candidates
+        if (found.length === 0) turns.forget()
+        for (const place of found) {
           const claim = take(place, randomUUID(), leaseSeconds)
-          const job = yield* hints === undefined || only !== null
-            ? claim
-            : hints.orSkip(place.accountId, claim, Option.none())
-          if (Option.isSome(job)) return job
+          const job = yield* hints === undefined ? claim : hints.orSkip(place.accountId, claim, Option.none())
+          if (Option.isNone(job)) continue
+          turns.add(place.accountId)
+          return job
         }
         return Option.none()
       }),

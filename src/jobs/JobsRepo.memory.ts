@@ -16,6 +16,7 @@ import {
   ownedKinds
 } from "./Job.ts"
 import { JobsRepo } from "./JobsRepo.ts"
+import { makeJobTurns } from "./JobTurns.ts"
 
 export interface MemoryJob {
   readonly job: Job
@@ -69,6 +70,7 @@ const isAutomatic = ({ job }: MemoryJob) => automaticKinds.includes(job.kind)
 const makeLeases = (
   store: Ref.Ref<MemoryState>
 ): Pick<Repo, "claim" | "claimOwned" | "fail" | "lockClaimed" | "release" | "save"> => {
+  const turns = makeJobTurns()
   const { found, put } = makeAccess(store)
 
   /** Changes a job that is still claimed. */
@@ -103,12 +105,17 @@ const makeLeases = (
           )
           .sort(
             (left, right) =>
-              Number(isAutomatic(left.each)) - Number(isAutomatic(right.each)) || left.each.dueAt - right.each.dueAt
+              Number(isAutomatic(left.each)) - Number(isAutomatic(right.each)) ||
+              turns.latest().indexOf(left.account.id) - turns.latest().indexOf(right.account.id) ||
+              left.each.dueAt - right.each.dueAt
           )
         const [first] = due
-        return first === undefined
-          ? Option.none()
-          : Option.some(yield* take(first.account, first.each, millis, leaseSeconds))
+        if (first === undefined) {
+          if (only === null) turns.forget()
+          return Option.none()
+        }
+        if (only === null) turns.add(first.account.id)
+        return Option.some(yield* take(first.account, first.each, millis, leaseSeconds))
       }),
     claimOwned: ({ accountId, claim, id }) =>
       Effect.gen(function* () {

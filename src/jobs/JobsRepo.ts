@@ -70,8 +70,9 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
       to: "queued" | "paused" | "cancelled"
     ) => Effect.Effect<boolean>
     /**
-     * Claims the given job if it is due, or the job of any account that has been due longest. Jobs of `automaticKinds` come after
-     * all others, so that nobody waits for them. Jobs that another process is claiming are skipped, and those of `ownedKinds`.
+     * Claims the given job if it is due, or a due job of any account. Then accounts take turns: the account whose last turn is oldest
+     * comes first, with its job that has been due longest (`JobTurns`). Jobs of `automaticKinds` come after all others, so that nobody
+     * waits for them. Jobs that another process is claiming are skipped, and those of `ownedKinds`.
      */
     readonly claim: (
       only: { readonly accountId: AccountId; readonly id: JobId } | null,

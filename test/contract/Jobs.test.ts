@@ -93,6 +93,29 @@ for (const engine of serviceEngines) {
         })
       )
 
+      it.effect("accounts take turns, however many jobs each of them has and whether its jobs end or go on", () =>
+        Effect.gen(function* () {
+          const [many, one] = [yield* anAccount(), yield* anAccount()]
+          const repo = yield* JobsRepo
+          const ids: Array<JobId> = []
+          for (const { actor } of [many, many, many, one]) {
+            ids.push((yield* begin(actor, null)).id)
+            yield* advance(1_000)
+          }
+          /** Gives the next job a turn, and returns its place in the order of begin. Jobs of other tests come later. */
+          const turn: Effect.Effect<number, never, JobsRepo> = Effect.gen(function* () {
+            const job = Option.getOrThrow(yield* repo.claim(null, 30))
+            const place = ids.indexOf(job.id)
+            if (place === 0) yield* repo.fail(job, { why: "Why.", next: "Next." })
+            else yield* repo.release(job, { delaySeconds: place < 0 ? 86_400 : 0, waitingFor: null, isAttempt: false })
+            yield* advance(1_000)
+            return place < 0 ? yield* turn : place
+          })
+          const order = yield* Effect.replicateEffect(turn, 9)
+          assert.deepStrictEqual(order, [0, 3, 1, 3, 2, 3, 1, 3, 2])
+        })
+      )
+
       it.effect("a step that finds out the number of items replaces the total and the number of processed items", () =>
         Effect.gen(function* () {
           const { actor } = yield* anAccount()
