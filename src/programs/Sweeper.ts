@@ -51,16 +51,18 @@ const sweep = Effect.gen(function* () {
     { done: "Deleted items of exports", work: exportJobs.forget },
     { done: "Deleted parked changes of webhooks", work: webhooks.forget }
   ]
-  for (const { done, work } of sweeps) {
-    const count = yield* work
-    if (count > 0) yield* Effect.logInfo(`${done}: ${count}`)
-  }
+  // A sweep that fails at every attempt must not keep the later ones from running.
+  for (const { done, work } of sweeps)
+    yield* logFailures(
+      `The sweep "${done}"`,
+      Effect.tap(work, (count) => (count > 0 ? Effect.logInfo(`${done}: ${count}`) : Effect.void))
+    )
 })
 
 /** Deletes expired sessions, consents and tokens. */
 const sweepAccess = Effect.gen(function* () {
-  yield* (yield* Sessions).forget
-  yield* (yield* Authorization).forget
+  yield* logFailures("Sweeping sessions", (yield* Sessions).forget)
+  yield* logFailures("Sweeping consents and tokens", (yield* Authorization).forget)
 })
 
 /** The background work of every server, at its start and then at intervals. */
@@ -92,7 +94,7 @@ export const layer: Layer.Layer<
         betweenRepairs
       )
     ),
-    Effect.forkScoped(Effect.repeat(logFailures("Sweeping", sweep), betweenSweeps)),
-    Effect.forkScoped(Effect.repeat(logFailures("Sweeping sessions and tokens", sweepAccess), betweenSweeps))
+    Effect.forkScoped(Effect.repeat(sweep, betweenSweeps)),
+    Effect.forkScoped(Effect.repeat(sweepAccess, betweenSweeps))
   ])
 )

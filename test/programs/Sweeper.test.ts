@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Option, TestClock } from "effect"
+import { Array as Arr, Effect, Layer, Logger, Option, TestClock } from "effect"
 import { Sessions } from "../../src/access/Sessions.ts"
 import { Activity } from "../../src/connections/Activity.ts"
 import { Authorization } from "../../src/connections/Authorization.ts"
@@ -67,10 +67,42 @@ it.scoped("looks for lost leases every 10 s and sweeps every hour, also after fa
     assert.deepStrictEqual(yield* after(3_539), [360, 1])
     assert.deepStrictEqual(yield* after(1), [361, 2])
     assert.deepStrictEqual(yield* after(3_600), [721, 3])
-    // The second sweep ended at its first failure.
-    assert.deepStrictEqual([asked.forgetStaged, asked.forget, asked.calls], [2, 1, 1])
-    assert.deepStrictEqual([asked.sessions, asked.tokens], [3, 2])
+    assert.deepStrictEqual([asked.forgetStaged, asked.forget, asked.calls], [3, 3, 3])
+    assert.deepStrictEqual([asked.sessions, asked.tokens], [3, 3])
   }).pipe(Effect.provide(silent))
+)
+
+it.scoped("a sweep that fails is named in the log, and does not stop the later ones", () =>
+  Effect.gen(function* () {
+    const messages: Array<unknown> = []
+    const logger = Logger.make(({ message }) => messages.push(...Arr.ensure(message)))
+    yield* Layer.build(
+      Sweeper.layer.pipe(
+        Layer.provide(
+          Layer.mock(Imports, {
+            resume: () => Effect.succeed(0),
+            discardAbandoned: Effect.succeed(0),
+            forgetStaged: Effect.dieMessage("locked")
+          })
+        ),
+        Layer.provide(Layer.mock(Sessions, { forget: Effect.dieMessage("locked") })),
+        Layer.provide(Layer.mock(Authorization, { forget: Effect.as(Effect.logInfo("Tokens are swept"), 0) })),
+        Layer.provide(Layer.mock(Publishing, { forget: Effect.succeed(2) })),
+        Layer.provide(Layer.mock(Activity, { forget: Effect.succeed(0) })),
+        Layer.provide([nothingMirrored, noJobs, noLeases, Logger.replace(Logger.defaultLogger, logger)])
+      )
+    )
+    yield* TestClock.adjust(0)
+    assert.sameMembers(
+      messages.filter((message) => typeof message === "string"),
+      [
+        `The sweep "Deleted products staged by imports" failed`,
+        "Deleted old publications: 2",
+        "Sweeping sessions failed",
+        "Tokens are swept"
+      ]
+    )
+  })
 )
 
 it.scoped("no account waits for the import of another", () =>
