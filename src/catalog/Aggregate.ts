@@ -57,3 +57,16 @@ export interface Aggregate {
 /** Compares variants of a product by position. */
 export const byPosition = (left: Pick<Aggregate, "position">, right: Pick<Aggregate, "position">): number =>
   (left.position ?? 0) - (right.position ?? 0)
+
+/** Groups variants by product, in the order of the product's variants. */
+export const variantsByProduct = (aggregates: Iterable<Aggregate>): ReadonlyMap<EntityId, ReadonlyArray<Aggregate>> => {
+  const byProduct = new Map<EntityId, Array<Aggregate>>()
+  for (const aggregate of aggregates) {
+    if (aggregate.parentId === null) continue
+    const variants = byProduct.get(aggregate.parentId)
+    if (variants === undefined) byProduct.set(aggregate.parentId, [aggregate])
+    else variants.push(aggregate)
+  }
+  for (const variants of byProduct.values()) variants.sort(byPosition)
+  return byProduct
+}

@@ -1,5 +1,5 @@
 import { Array as Arr, Context, Effect, Layer, Option, Schema } from "effect"
-import type { Aggregate } from "../catalog/Aggregate.ts"
+import { variantsByProduct } from "../catalog/Aggregate.ts"
 import { publishable, sameOrder } from "../drafts/Aggregate.ts"
 import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
@@ -45,37 +45,31 @@ const Cursor = Schema.Union(Schema.Int, Schema.Struct({ items: Schema.Int, media
 /** Maximum number of files in a cursor, which each step writes. Files beyond it are counted once a step. */
 const maxRemembered = 1_000
 
-const variantsOf = ({ aggregates }: LockedCatalog, productId: EntityId): ReadonlyArray<Aggregate> =>
-  [...aggregates.values()]
-    .filter(({ parentId }) => parentId === productId)
-    .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
-
 /**
- * Divides the entities of an exported product. `exported`: the unpublished draft is still the exported one, so it counts as
+ * Divides the entities of exported products. `exported`: the unpublished draft is still the exported one, so it counts as
  * published. `changed`: the draft was changed since, or the entity is no longer on the store, so its publish state does not
  * change.
  */
-export const divideExported = (
-  locked: LockedCatalog,
-  storeId: StoreId,
-  { media, productId, revisions, variants }: ExportItem
-) => {
-  const exported: Array<EntityId> = []
-  const changed: Array<EntityId> = []
-  for (const [key, revision] of Object.entries(revisions)) {
-    const id = EntityId.make(key)
-    const aggregate = locked.aggregates.get(id)
-    const version = aggregate?.versions.find((each) => each.storeId === storeId)
-    if (aggregate === undefined || version === undefined || locked.revisions.get(id) !== revision) {
-      changed.push(id)
-      continue
+export const divideExported = (locked: LockedCatalog, storeId: StoreId, items: ReadonlyArray<ExportItem>) => {
+  const variantsOf = variantsByProduct(locked.aggregates.values())
+  // A file that several products show occurs several times.
+  const exported = new Set<EntityId>()
+  const changed = new Set<EntityId>()
+  for (const { media, productId, revisions, variants } of items)
+    for (const [key, revision] of Object.entries(revisions)) {
+      const id = EntityId.make(key)
+      const aggregate = locked.aggregates.get(id)
+      const version = aggregate?.versions.find((each) => each.storeId === storeId)
+      if (aggregate === undefined || version === undefined || locked.revisions.get(id) !== revision) {
+        changed.add(id)
+        continue
+      }
+      const now = publishable(aggregate, version, variantsOf.get(id) ?? [])
+      // Variants and files can be added to the store or removed from it without a new revision of the product.
+      if (id === productId && !(sameOrder(now.variants, variants) && sameOrder(now.media, media))) changed.add(id)
+      else if (version.pendingPublish || version.lastPublishStatus !== "published") exported.add(id)
     }
-    const now = publishable(aggregate, version, variantsOf(locked, id))
-    // Variants and files can be added to the store or removed from it without a new revision of the product.
-    if (id === productId && !(sameOrder(now.variants, variants) && sameOrder(now.media, media))) changed.push(id)
-    else if (version.pendingPublish || version.lastPublishStatus !== "published") exported.push(id)
-  }
-  return { exported, changed }
+  return { exported: [...exported], changed }
 }
 
 /** The kind of job that counts an export as the publish of a store without a platform. */
@@ -112,10 +106,9 @@ export const makeExportKinds = Effect.gen(function* () {
           if (!locked.storeIds.includes(storeId)) return yield* new JobStopped(unlinked)
           const store = yield* stores.find(accountId, storeId)
           if (Option.exists(store, ({ platform }) => platform !== filesOnly)) return yield* new JobStopped(withPlatform)
-          const all = items.map((item) => divideExported(locked, storeId, item))
-          // A file that several products show occurs several times.
-          const exported = [...new Set(all.flatMap((each) => each.exported))]
-          const changed = Arr.difference([...new Set(all.flatMap((each) => each.changed))], counted.media)
+          const divided = divideExported(locked, storeId, items)
+          const { exported } = divided
+          const changed = Arr.difference(divided.changed, counted.media)
           const files = new Set(items.flatMap((item) => item.media))
           const media = [...counted.media, ...changed.filter((id) => files.has(id))].slice(0, maxRemembered)
           const done = counted.items + items.length
