@@ -204,6 +204,9 @@ const retryAfterOf = ({ cause }: SqlError): { readonly retryAfterSeconds?: numbe
     ? { retryAfterSeconds: cause.retryAfterSeconds }
     : {}
 
+/** The time of a statement ended. It may have waited for a lock, or have too much to do: then it will fail again. */
+export class StatementTimedOut extends Unavailable {}
+
 /** Dies with `Unavailable` and logs the cause, which the response does not contain. */
 export const dieUnavailable = (error: SqlError): Effect.Effect<never> => {
   const failure = failureOf(error)
@@ -211,9 +214,10 @@ export const dieUnavailable = (error: SqlError): Effect.Effect<never> => {
     failure === "statement_timeout"
       ? "A statement was cancelled when its time ended; it may have waited for a lock"
       : "The database is unavailable"
+  const unavailable = failure === "statement_timeout" ? new StatementTimedOut() : new Unavailable(retryAfterOf(error))
   return Effect.logWarning(`${what}: ${describe(error)}`).pipe(
     Effect.zipRight(Effect.sync(() => metrics.databaseFailures.of(failure).add(1))),
-    Effect.zipRight(Effect.die(new Unavailable(retryAfterOf(error))))
+    Effect.zipRight(Effect.die(unavailable))
   )
 }
 

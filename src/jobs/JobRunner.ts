@@ -1,5 +1,7 @@
 import { Cause, Chunk, Clock, Duration, Effect, Either, Option } from "effect"
+import { LRUCache } from "lru-cache"
 import { asBackground, Workload } from "../database/Deadlines.ts"
+import { StatementTimedOut } from "../database/SqlErrors.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { Unavailable } from "../model/Errors.ts"
@@ -35,6 +37,9 @@ export const nextSize = (size: number, millis: number, max: number): number => {
 }
 
 type Turn = "again" | "ended"
+
+const neverFinished = `One step was begun ${maxAttempts} times and never finished. The service's log names the cause.`
+const tooLong = `One step with a single item was begun ${maxAttempts} times, and each time a statement of the database took too long. It may have waited for a lock.`
 
 /** Makes the functions that run one step, and that release a job after it. */
 const makeSteps = Effect.gen(function* () {
@@ -80,19 +85,24 @@ const makeSteps = Effect.gen(function* () {
   const release = (job: ClaimedJob, delaySeconds: number, waitingFor: string | null, isAttempt: boolean) =>
     repo.release(job, { delaySeconds, waitingFor, isAttempt })
 
-  const giveUp = (job: ClaimedJob) =>
+  const giveUp = (job: ClaimedJob, why: string) =>
     repo.fail(job, {
-      why: `One step was begun ${maxAttempts} times and never finished. The service's log names the cause.`,
+      why,
       next: `Remove the cause, then resume the job: it continues after its last finished step.`
     })
 
-  /** Releases a job after a step failed for a reason that may pass. Finished steps stay. */
-  const postpone = (job: ClaimedJob, cause: Cause.Cause<never>) =>
+  /**
+   * Releases a job after a step of `size` items failed for a reason that may pass. Finished steps stay. A statement whose time ended
+   * counts as an attempt only if the step had one item, because the next step gets fewer.
+   */
+  const postpone = (job: ClaimedJob, cause: Cause.Cause<never>, size: number) =>
     Effect.gen(function* () {
       yield* Effect.logWarning(`A step of job ${job.id} (${job.kind}) failed`, cause)
-      const isUnavailable = Chunk.some(Cause.defects(cause), (defect) => defect instanceof Unavailable)
-      if (isUnavailable) yield* release(job, waitSeconds, "the database", false)
-      else if (job.attempts >= maxAttempts) yield* giveUp(job)
+      const defects = Cause.defects(cause)
+      const isTooLong = size === 1 && Chunk.some(defects, (defect) => defect instanceof StatementTimedOut)
+      const isUnavailable = Chunk.some(defects, (defect) => defect instanceof Unavailable)
+      if (isUnavailable && !isTooLong) yield* release(job, waitSeconds, "the database", false)
+      else if (job.attempts >= maxAttempts) yield* giveUp(job, isTooLong ? tooLong : neverFinished)
       else yield* release(job, 2 ** (job.attempts - 1), "another attempt, because a step failed", true)
     })
 
@@ -104,17 +114,21 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
   Effect.gen(function* () {
     const repo = yield* JobsRepo
     const { giveUp, postpone, release, step } = yield* makeSteps
+    /** The size of the next step of each job that had a turn here, by the job's id. */
+    const sizes = new LRUCache<JobId, number>({ max: 1_000 })
 
     /** Runs steps of a claimed job for one turn, or until it ends or waits. */
     const takeTurn = (job: ClaimedJob, turn: number): Effect.Effect<Turn> => {
       let { attempts } = job
+      let size = 1
       return Effect.gen(function* () {
         const kind = kinds.find(({ name }) => name === job.kind)
         if (kind === undefined) return yield* Effect.dieMessage(`This version has no kind of jobs named ${job.kind}.`)
         // Steps that fail are counted by `postpone`, so these attempts ended because their processes died.
-        if (job.attempts > maxAttempts) return yield* Effect.as(giveUp(job), "ended" as const)
+        if (job.attempts > maxAttempts) return yield* Effect.as(giveUp(job, neverFinished), "ended" as const)
         const start = yield* Clock.currentTimeMillis
-        for (let size = kind.sizes.first, before = start; ; ) {
+        size = sizes.get(job.id) ?? kind.sizes.first
+        for (let before = start; ; ) {
           const result = yield* timed(metrics.jobStepSeconds.of(kind.name), Effect.either(step(job, kind, size)))
           if (Either.isLeft(result)) {
             const { next, why } = result.left
@@ -129,6 +143,7 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
           attempts = 1
           const now = yield* Clock.currentTimeMillis
           size = nextSize(size, now - before, kind.sizes.max)
+          sizes.set(job.id, size)
           before = now
           if (now - start >= turn) return yield* Effect.as(release(job, 0, null, false), "again" as const)
         }
@@ -139,11 +154,12 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
         Effect.catchAllCause((cause) =>
           Cause.isInterrupted(cause)
             ? Effect.failCause(cause)
-            : Effect.as(
-                Effect.catchAllCause(postpone({ ...job, attempts }, cause), (second) =>
+            : Effect.sync(() => sizes.set(job.id, Math.max(1, Math.floor(size / 2)))).pipe(
+                Effect.zipRight(postpone({ ...job, attempts }, cause, size)),
+                Effect.catchAllCause((second) =>
                   Effect.logWarning(`Job ${job.id} keeps its lease until it expires`, second)
                 ),
-                "ended" as const
+                Effect.as("ended" as const)
               )
         )
       )

@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Logger, Option, Schema, TestClock } from "effect"
+import { StatementTimedOut } from "../../src/database/SqlErrors.ts"
 import { JobStopped } from "../../src/jobs/Job.ts"
 import { anyKind, type StepResult } from "../../src/jobs/JobKind.ts"
 import { makeJobRunner, nextSize } from "../../src/jobs/JobRunner.ts"
@@ -129,6 +130,72 @@ it.effect("waits for the database without giving up, states what it waits for, a
       waiting_for: null,
       problem: { why: "The store is gone.", next: "Link it." }
     })
+  }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
+)
+
+/** Begins a job of a kind whose steps are `step`, and returns a function that runs the due jobs. `sizes`: those of all its steps. */
+const aSizedJob = (step: (size: number, number: number) => Effect.Effect<StepResult<number>>) =>
+  Effect.gen(function* () {
+    const { actor } = yield* anAccount()
+    const jobs = yield* Jobs
+    const sizes: Array<number> = []
+    const kind = anyKind({
+      name: "publish_waiting",
+      input: Schema.Struct({}),
+      cursor: Schema.Int,
+      sizes: { first: 10, max: 200 },
+      step: ({ size }) => Effect.suspend(() => step(size, sizes.push(size)))
+    })
+    const { runDue } = yield* makeJobRunner([kind])
+    const { id } = yield* jobs
+      .begin({ kind: "publish_waiting", title: "Count", subject: null, input: {}, total: null })
+      .pipe(actingAs(actor))
+    const after = (seconds: number) =>
+      TestClock.adjust(seconds * 1_000).pipe(Effect.zipRight(runDue), Effect.zipRight(jobs.get(id)), actingAs(actor))
+    return { after, sizes }
+  })
+
+it.effect("a turn begins with the size that the last step of the job led to", () =>
+  Effect.gen(function* () {
+    const { after, sizes } = yield* aSizedJob((size, number) =>
+      Effect.as(TestClock.adjust(size * 300), progress(number < 4 ? number : null))
+    )
+    assert.deepInclude(yield* after(0), { state: "done" })
+    // 3 s for 10 items end the first turn.
+    assert.deepStrictEqual(sizes, [10, 1, 1, 1])
+  }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
+)
+
+it.effect("a step whose statement takes too long is repeated with fewer items", () =>
+  Effect.gen(function* () {
+    const { after, sizes } = yield* aSizedJob((_, number) =>
+      number <= 2 ? Effect.die(new StatementTimedOut()) : Effect.succeed(progress(number < 4 ? number : null))
+    )
+    yield* after(0)
+    yield* after(5)
+    assert.deepInclude(yield* after(5), { state: "done", done: 2 })
+    assert.deepStrictEqual(sizes, [10, 5, 2, 4])
+  }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
+)
+
+it.effect("a step of one item whose statement always takes too long ends the job, which says why", () =>
+  Effect.gen(function* () {
+    const { after, sizes } = yield* aSizedJob(() => Effect.die(new StatementTimedOut()))
+    for (const seconds of [0, 5, 5])
+      assert.deepInclude(yield* after(seconds), { state: "queued", waiting_for: "the database" })
+    for (const seconds of [5, 1, 2, 4])
+      assert.deepInclude(yield* after(seconds), {
+        state: "queued",
+        waiting_for: "another attempt, because a step failed"
+      })
+    assert.deepInclude(yield* after(8), {
+      state: "failed",
+      problem: {
+        why: "One step with a single item was begun 5 times, and each time a statement of the database took too long. It may have waited for a lock.",
+        next: "Remove the cause, then resume the job: it continues after its last finished step."
+      }
+    })
+    assert.deepStrictEqual(sizes, [10, 5, 2, 1, 1, 1, 1, 1])
   }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
 )
 
