@@ -105,6 +105,9 @@ describe("SqlErrors.orDie", () => {
       for (const code of ["57P01", "ECONNREFUSED", "40001", "40P01"]) {
         assert.instanceOf(defectOf(yield* run(SqlErrors.orDie(withCode(code)))), Unavailable, code)
       }
+      const timedOut = defectOf(yield* run(SqlErrors.orDie(withCode("57014"))))
+      assert.instanceOf(timedOut, SqlErrors.StatementTimedOut)
+      assert.instanceOf(timedOut, Unavailable)
     })
   )
 
