@@ -35,18 +35,10 @@ const Holder = Schema.parseJson(
 )
 type Holder = typeof Holder.Type
 
-/** Signal 0 only checks the process. EPERM: it runs under another user. */
-const answersSignals = (pid: number) =>
-  Effect.try({ try: () => process.kill(pid, 0), catch: (error) => (error as NodeJS.ErrnoException).code }).pipe(
-    Effect.match({ onSuccess: () => true, onFailure: (code) => code === "EPERM" })
-  )
-
-const lives = (holder: Holder) =>
-  Effect.suspend(() => {
-    const now = startTokenOf(holder.pid)
-    return now !== undefined && holder.startToken !== null
-      ? Effect.succeed(now === holder.startToken)
-      : answersSignals(holder.pid)
+const lives = ({ pid, startToken }: Holder) =>
+  Effect.sync(() => {
+    const now = startTokenOf(pid)
+    return now === undefined || (startToken === null ? now !== "ended" : now === startToken)
   })
 
 const exists = (error: PlatformError) => error._tag === "SystemError" && error.reason === "AlreadyExists"

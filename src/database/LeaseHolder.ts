@@ -30,7 +30,9 @@ const makeHolder = (): Holder =>
       isGone: (other) => {
         const [place, pid, start] = other.split(" ")
         // A process of another host or container cannot be checked from here: its lease has to expire.
-        return place === name.split(" ")[0] && startTokenOf(Number(pid)) !== start
+        if (other === name || place !== name.split(" ")[0]) return false
+        const now = startTokenOf(Number(pid))
+        return now !== undefined && now !== start
       }
     })
   })

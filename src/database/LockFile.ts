@@ -8,9 +8,20 @@ export const lockPath = (dataDirectory: string): string => `${dataDirectory}/cat
 export const inUse = (dataDirectory: string, pid: number): string =>
   `The database in ${dataDirectory} is in use by process ${pid}: stop that process, or choose another DATA_DIR.`
 
+/** Whether no process has this pid. Needs no file, so it works without free descriptors. */
+const isMissing = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    // EPERM: the process runs under another user.
+    return (error as NodeJS.ErrnoException).code === "ESRCH"
+  }
+}
+
 /**
  * Boot id and start time of a process from /proc, to distinguish it from a later process with the same pid. Undefined:
- * unknown.
+ * unknown, because /proc cannot be read. "ended": no such process is left.
  */
 export const startTokenOf = (pid: number): string | undefined => {
   try {
@@ -23,6 +34,6 @@ export const startTokenOf = (pid: number): string | undefined => {
     // A zombie has ended and holds nothing.
     return start === undefined ? undefined : fields[0] === "Z" ? "ended" : `${boot.trim()}:${start}`
   } catch {
-    return undefined
+    return isMissing(pid) ? "ended" : undefined
   }
 }
