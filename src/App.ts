@@ -38,7 +38,13 @@ export const readNodesOf = ({ databaseUrl, deadlines, pooler }: AppConfig) =>
       const background = Math.min(deadlines.background, deadlines.node + 1_000)
       return readNodesWithin(deadlines.node).pipe(
         Effect.provide(
-          Database.layerServer({ url, pooler, maxConnections: 1, deadlines: { ...deadlines, background } })
+          Database.layerServer({
+            url,
+            pooler,
+            maxConnections: 1,
+            poolName: "node-checks",
+            deadlines: { ...deadlines, background }
+          })
         )
       )
     }

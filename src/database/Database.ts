@@ -62,6 +62,8 @@ export interface ServerOptions {
   readonly startPatience?: Duration.Duration | undefined
   /** For tests and tools: one pool with this many connections for all work, instead of `poolSizes`. */
   readonly maxConnections?: number | undefined
+  /** The name of the pools in metrics. Default: their kinds. */
+  readonly poolName?: string | undefined
 }
 
 /** `url`: a PostgreSQL server; without one, the embedded database in `dataDirectory`. */
@@ -182,6 +184,7 @@ const openPools = (options: ServerOptions) => {
           deadlines,
           pooler,
           sizes: maxConnections ?? poolSizes,
+          name: options.poolName,
           shares,
           onLost
         })

@@ -56,13 +56,30 @@ export interface ServerPoolOptions {
   readonly sizes: PoolSizes | number
   /** The kind of the one pool, if `sizes` is a number. Default: background. */
   readonly kind?: PoolName
-  /** The name of the pools in metrics. Default: their kinds. */
-  readonly name?: string
+  /** Begins the names of the pools in metrics, or is the name of the one pool. Default: their kinds alone. */
+  readonly name?: string | undefined
   readonly shares: Shares
   /** The nodes of the cluster. Default: none. */
   readonly nodes?: NodeStates
   readonly onLost: (error: Error) => void
 }
+
+/** The open lanes of the process by name. Those of the pools of all nodes have the same names. */
+const openLanes = new Map<string, Set<Lane>>()
+
+/** A gauge of a name is the sum over its lanes, because a gauge keeps only the last value that it is given. */
+readBeforeExport(() => {
+  for (const [name, lanes] of openLanes) {
+    const sum = (valueOf: (lane: Lane) => number) => [...lanes].reduce((total, lane) => total + valueOf(lane), 0)
+    metrics.poolMax.of(name).add(sum(({ pool }) => pool.options.max ?? 0))
+    metrics.poolOpen.of(name).add(sum(({ pool }) => pool.totalCount))
+    metrics.poolIdle.of(name).add(sum(({ pool }) => pool.idleCount))
+    metrics.poolInUse.of(name).add(sum(({ pool }) => pool.totalCount - pool.idleCount))
+    metrics.poolWaiting.of(name).add(sum(({ pool }) => pool.waitingCount))
+    metrics.semaphoreWaiting.of(name).add(sum(({ semaphores }) => semaphores.waiting))
+    metrics.semaphoreAccounts.of(name).add(sum(({ semaphores }) => semaphores.size))
+  }
+})
 
 const holderOf = (actor: Actor | undefined): Holder | undefined => {
   if (actor === undefined) return undefined
@@ -112,7 +129,6 @@ export class ServerPools {
   private readonly lanes: Readonly<Record<MainPool, Lane>>
   private readonly deadlineOf: Readonly<Record<WorkloadName, number | undefined>>
   private readonly connectionMillis: number
-  private readonly stopReading: () => void
 
   constructor({
     deadlines,
@@ -129,8 +145,7 @@ export class ServerPools {
     this.nodes = nodes
     nodes.onDown((node) => this.abandonNode(node))
     this.connectionMillis = deadlines.connection
-    const open = (kind: PoolName, max: number): Lane => {
-      const label = name ?? kind
+    const open = (kind: PoolName, max: number, label: string): Lane => {
       const config: WatchedConfig = {
         ...session,
         ...(pooler === "transaction" ? pooledSessionOf : sessionOf)(deadlines, kind),
@@ -161,17 +176,17 @@ export class ServerPools {
       return lane
     }
     if (typeof sizes === "number") {
-      const lane = open(kind, sizes)
+      const lane = open(kind, sizes, name ?? kind)
       this.lanes = { requests: lane, writes: lane, background: lane }
     } else {
-      this.lanes = {
-        requests: open("requests", sizes.requests),
-        writes: open("writes", sizes.writes),
-        background: open("background", sizes.background)
-      }
+      const openMain = (kind: MainPool) => open(kind, sizes[kind], name === undefined ? kind : `${name}-${kind}`)
+      this.lanes = { requests: openMain("requests"), writes: openMain("writes"), background: openMain("background") }
     }
     this.options = this.lanes.background.pool.options
-    this.stopReading = readBeforeExport(() => this.readGauges())
+    for (const lane of this.distinctLanes()) {
+      const lanes = openLanes.get(lane.name) ?? new Set()
+      openLanes.set(lane.name, lanes.add(lane))
+    }
   }
 
   get ending(): boolean {
@@ -231,24 +246,13 @@ export class ServerPools {
   }
 
   async end(): Promise<void> {
-    this.stopReading()
-    await Promise.all([...this.distinctLanes()].map(({ pool }) => pool.end()))
+    const lanes = [...this.distinctLanes()]
+    for (const lane of lanes) openLanes.get(lane.name)?.delete(lane)
+    await Promise.all(lanes.map(({ pool }) => pool.end()))
   }
 
   private distinctLanes(): ReadonlySet<Lane> {
     return new Set(Object.values(this.lanes))
-  }
-
-  private readGauges(): void {
-    for (const { name, pool, semaphores } of this.distinctLanes()) {
-      metrics.poolMax.of(name).add(pool.options.max ?? 0)
-      metrics.poolOpen.of(name).add(pool.totalCount)
-      metrics.poolIdle.of(name).add(pool.idleCount)
-      metrics.poolInUse.of(name).add(pool.totalCount - pool.idleCount)
-      metrics.poolWaiting.of(name).add(pool.waitingCount)
-      metrics.semaphoreWaiting.of(name).add(semaphores.waiting)
-      metrics.semaphoreAccounts.of(name).add(semaphores.size)
-    }
   }
 
   private connectAs({ holder, node, workload }: Demand, callback: Connected): void {

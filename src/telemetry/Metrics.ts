@@ -172,7 +172,11 @@ export const metrics = {
     "state"
   ).preset("answering", "down"),
   nodeAccounts: gauge("catalog_node_waiting_accounts", "Accounts whose node does not answer: their requests get 503."),
-  poolMax: gauge("catalog_database_pool_max", "Connections that the pool may open.", "pool"),
+  poolMax: gauge(
+    "catalog_database_pool_max",
+    "Connections that the pool may open. In all gauges of pools, nodes-requests, nodes-writes and nodes-background are sums over the nodes of a cluster.",
+    "pool"
+  ),
   poolOpen: gauge("catalog_database_pool_open", "Open connections of the pool.", "pool"),
   poolInUse: gauge("catalog_database_pool_in_use", "Connections of the pool that are in use.", "pool"),
   poolIdle: gauge("catalog_database_pool_idle", "Open connections of the pool that are not in use.", "pool"),
