@@ -23,16 +23,16 @@ const migratedByHolder = Effect.gen(function* () {
   return []
 }).pipe(withAdmin)
 
-/** Distributes the tables. Refused on the embedded engine, which has no nodes. */
+/** Refused before an embedded database is opened, which has no nodes. */
+const requireServer = Effect.gen(function* () {
+  if (Option.isNone((yield* readAppConfig).databaseUrl))
+    return yield* new Refused({ message: "Only a Citus cluster can be distributed: set DATABASE_URL." })
+})
+
 const distributed = Effect.gen(function* () {
-  const embedded = new Refused({ message: "Only a Citus cluster can be distributed: set DATABASE_URL." })
-  if (Option.isNone((yield* readAppConfig).databaseUrl)) return yield* embedded
   const { distribute } = yield* Effect.promise(() => import("../database/Distribution.ts"))
   return yield* withDatabase(() => distribute).pipe(
-    Effect.catchTags({
-      DatabaseInUse: () => embedded,
-      DistributionFailed: ({ message }) => new Refused({ message })
-    })
+    Effect.catchTag("DistributionFailed", ({ message }) => new Refused({ message }))
   )
 })
 
@@ -42,6 +42,7 @@ const distribute = Options.boolean("distribute").pipe(
 
 export const migrateCommand = Command.make("migrate", { json, distribute }, ({ distribute, json }) =>
   Effect.gen(function* () {
+    if (distribute) yield* requireServer
     const { run } = yield* loaded
     const applied = yield* withDatabase(() => run).pipe(Effect.catchTag("DatabaseInUse", () => migratedByHolder))
     const placed = distribute ? yield* distributed : undefined

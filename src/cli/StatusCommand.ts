@@ -1,13 +1,15 @@
 import { Command } from "@effect/cli"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
+import { readAppConfig } from "../AppConfig.ts"
 import { withDatabase } from "./CommandRuntime.ts"
 import { answer, json } from "./Output.ts"
 
-/** If another process holds the database, it is the embedded one, which has no nodes. */
-const nodes = Effect.flatMap(
-  Effect.promise(() => import("../database/ClusterNodesRepo.ts")),
-  ({ readNodes }) => withDatabase(() => readNodes)
-).pipe(Effect.catchTag("DatabaseInUse", () => Effect.succeed([])))
+/** Undefined without DATABASE_URL: an embedded database, which need not exist, has no nodes. */
+const nodes = Effect.gen(function* () {
+  if (Option.isNone((yield* readAppConfig).databaseUrl)) return undefined
+  const { readNodes } = yield* Effect.promise(() => import("../database/ClusterNodesRepo.ts"))
+  return yield* withDatabase(() => readNodes)
+})
 
 export const statusCommand = Command.make("status", { json }, ({ json }) =>
   Effect.gen(function* () {
@@ -15,18 +17,20 @@ export const statusCommand = Command.make("status", { json }, ({ json }) =>
     yield* answer(
       json,
       {
-        nodes: found.map(({ accounts, ...node }) => ({
+        nodes: (found ?? []).map(({ accounts, ...node }) => ({
           ...node,
           accounts: accounts.length,
           waiting: node.answers ? [] : accounts
         }))
       },
-      found.length === 0
-        ? ["The tables are not distributed over a cluster."]
-        : found.flatMap(({ accounts, address, answers }) => [
-            `Node ${address} ${answers ? "answers" : "does not answer"}: ${accounts.length} ${accounts.length === 1 ? "account" : "accounts"}`,
-            ...(answers ? [] : accounts.map(({ id, name }) => `  waits: ${name} (${id})`))
-          ])
+      found === undefined
+        ? ["The embedded database has no nodes: DATABASE_URL is not set."]
+        : found.length === 0
+          ? ["The tables are not distributed over a cluster."]
+          : found.flatMap(({ accounts, address, answers }) => [
+              `Node ${address} ${answers ? "answers" : "does not answer"}: ${accounts.length} ${accounts.length === 1 ? "account" : "accounts"}`,
+              ...(answers ? [] : accounts.map(({ id, name }) => `  waits: ${name} (${id})`))
+            ])
     )
   })
 ).pipe(Command.withDescription("Show the nodes of a Citus cluster, and the accounts that wait for one."))

@@ -324,6 +324,26 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
     )
   })
 
+  test("status and migrate --distribute create no embedded database", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "catalog-none-"))
+    const env = { DATA_DIR: join(folder, "data") }
+    const asked = (...args: ReadonlyArray<string>) => catalogProcess(args, env)
+    try {
+      const answer = "The embedded database has no nodes: DATABASE_URL is not set.\n"
+      assert.deepStrictEqual(await asked("status"), { code: 0, stdout: answer, stderr: "" })
+      assert.deepStrictEqual(await asked("status", "--json"), { code: 0, stdout: '{"nodes":[]}\n', stderr: "" })
+      const message = "Only a Citus cluster can be distributed: set DATABASE_URL."
+      assert.deepStrictEqual(await asked("migrate", "--distribute", "--json"), {
+        code: 1,
+        stdout: `${JSON.stringify({ error: { code: "validation_failed", message } })}\n`,
+        stderr: `${message}\n`
+      })
+      assert.deepStrictEqual(readdirSync(folder), [])
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
   test("the error names an unreachable server without its password", async () => {
     const ended = await catalogProcess(["migrate"], {
       DATABASE_URL: "postgres://root:hunter2@127.0.0.1:1/nowhere",
@@ -619,7 +639,7 @@ describe("commands while a server holds the embedded database", () => {
 
   test("status says that an embedded database has no nodes", async () => {
     assert.deepStrictEqual(await json("status"), { nodes: [] })
-    assert.strictEqual((await run("status")).stdout, "The tables are not distributed over a cluster.\n")
+    assert.strictEqual((await run("status")).stdout, "The embedded database has no nodes: DATABASE_URL is not set.\n")
   })
 
   test("open the database themselves after the server was killed; its socket does not block the next server", async () => {
