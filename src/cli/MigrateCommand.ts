@@ -8,13 +8,28 @@ import { answer, json, Refused } from "./Output.ts"
 /** Imported only when needed: few commands use the SQL client. */
 const loaded = Effect.promise(() => import("../database/Migrations.ts"))
 
+/** Refuses a schema that has other migrations than this version knows: nothing can be said about it. */
+const refuseNewer = (existing: ReadonlyArray<string>) =>
+  Effect.flatMap(loaded, ({ newerThanCode }) => {
+    const message = newerThanCode(existing)
+    return message === undefined ? Effect.void : new Refused({ message })
+  })
+
+const migrated = Effect.gen(function* () {
+  const { applied, run } = yield* loaded
+  // If they cannot be read, `run` fails too, and reports why.
+  yield* refuseNewer(yield* Effect.orElseSucceed(applied, () => []))
+  return yield* run
+})
+
 /**
- * Reports the migrations if another process holds the embedded database. That process migrated it at its start, but may be an
- * older version without the newest migrations.
+ * Reports the migrations if another process holds the embedded database. That process migrated it at its start, but may be another
+ * version.
  */
 const migratedByHolder = Effect.gen(function* () {
   const Migrations = yield* loaded
   const { migrations, pid } = yield* (yield* AdminClient).hello()
+  yield* refuseNewer(migrations)
   const missing = Migrations.names.filter((name) => !migrations.includes(name))
   if (missing.length > 0)
     return yield* new Refused({
@@ -43,8 +58,7 @@ const distribute = Options.boolean("distribute").pipe(
 export const migrateCommand = Command.make("migrate", { json, distribute }, ({ distribute, json }) =>
   Effect.gen(function* () {
     if (distribute) yield* requireServer
-    const { run } = yield* loaded
-    const applied = yield* withDatabase(() => run).pipe(Effect.catchTag("DatabaseInUse", () => migratedByHolder))
+    const applied = yield* withDatabase(() => migrated).pipe(Effect.catchTag("DatabaseInUse", () => migratedByHolder))
     const placed = distribute ? yield* distributed : undefined
     yield* answer(json, placed === undefined ? { applied } : { applied, distributed: placed }, [
       ...(applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `Applied ${name}`)),

@@ -165,7 +165,7 @@ export const runFrom = (
  * The migrations that were already run on the database; none before the first run. Waits for a process that is running
  * them.
  */
-const applied = Effect.gen(function* () {
+export const applied = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables =
     yield* sql`SELECT FROM pg_catalog.pg_tables WHERE tablename = ${table} AND schemaname = current_schema()`
@@ -190,15 +190,20 @@ export const pending: Effect.Effect<ReadonlyArray<string>, SqlError, SqlClient.S
   (existing) => names.filter((name) => !existing.includes(name))
 )
 
+/** Why the schema of these migrations is newer than this code; undefined: it is not. */
+export const newerThanCode = (existing: ReadonlyArray<string>): string | undefined => {
+  if (existing.includes(earliestName)) return undefined
+  const newer = existing.filter((name) => !names.includes(name) && !replacedNames.includes(name))
+  return newer.length > 0
+    ? `The database schema is newer than this version of the service (${newer.join(", ")}): run the version that created it.`
+    : undefined
+}
+
 /** The difference between the schema and the one that this code expects; undefined: none. */
 const misfitOf = (existing: ReadonlyArray<string>): string | undefined => {
   const missing = names.filter((name) => !existing.includes(name))
-  const newer = existing.filter((name) => !names.includes(name) && !replacedNames.includes(name))
-  if (newer.length > 0)
-    return `The database schema is newer than this version of the service (${newer.join(", ")}): run the version that created it.`
-  return missing.length > 0
-    ? `The database schema is older than this version of the service: it lacks ${missing.join(", ")}.`
-    : undefined
+  const older = `The database schema is older than this version of the service: it lacks ${missing.join(", ")}.`
+  return newerThanCode(existing) ?? (missing.length > 0 ? older : undefined)
 }
 
 /** Unavailable: the schema is older or newer than this code, or the database does not answer within 2 s. */

@@ -1,10 +1,12 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import pg from "pg"
 import { afterAll, beforeAll, it as test } from "vitest"
+import * as Database from "../../src/database/Database.ts"
 import { catalog, catalogProcess, onTerminalOf, prepareDataDirectory, serveCatalog } from "../support/CommandLine.ts"
 import { layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
@@ -303,6 +305,24 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         const ours = yield* json("account", "create", "--name", "Ours")
         const invite = ["user", "invite", "--email", email, "--account", String(ours.account_id)]
         assert.match((yield* run(...invite)).stdout, /^Link for holder@example\.com to set a password/)
+      })
+    )
+
+    it.effect("migrate refuses a schema that is newer than this version", () =>
+      Effect.gen(function* () {
+        const url = yield* TestDatabaseUrl
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`INSERT INTO catalog_migration (migration_id, name) VALUES (9000, 'of_tomorrow')`
+          const message =
+            "The database schema is newer than this version of the service (9000_of_tomorrow): run the version that created it."
+          assert.deepStrictEqual(yield* catalog(["migrate", "--json"], { DATABASE_URL: Redacted.value(url) }), {
+            code: 1,
+            stdout: `${JSON.stringify({ error: { code: "validation_failed", message } })}\n`,
+            stderr: `${message}\n`
+          })
+          yield* sql`DELETE FROM catalog_migration WHERE migration_id = 9000`
+        }).pipe(Effect.provide(Database.layerServer({ url, maxConnections: 1 })))
       })
     )
 
