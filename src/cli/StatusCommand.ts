@@ -7,8 +7,8 @@ import { answer, json } from "./Output.ts"
 /** Undefined without DATABASE_URL: an embedded database, which need not exist, has no nodes. */
 const nodes = Effect.gen(function* () {
   if (Option.isNone((yield* readAppConfig).databaseUrl)) return undefined
-  const { readNodes } = yield* Effect.promise(() => import("../database/ClusterNodesRepo.ts"))
-  return yield* withDatabase(() => readNodes)
+  const { readNodesWithin } = yield* Effect.promise(() => import("../database/ClusterNodesRepo.ts"))
+  return yield* withDatabase(({ deadlines }) => readNodesWithin(deadlines.node))
 })
 
 export const statusCommand = Command.make("status", { json }, ({ json }) =>

@@ -55,7 +55,7 @@ export const readNodesWithin = (
     })
   }).pipe(orDie)
 
-/** The nodes of the cluster, and which of them answered within the default time. */
+/** For tests: the nodes, and which of them answered within the default time. */
 export const readNodes = readNodesWithin(defaultDeadlines.node)
 
 /** Maximum number of accounts in one log line. `catalog status` lists all. */
