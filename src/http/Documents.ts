@@ -1,5 +1,5 @@
 import { HttpApiBuilder, HttpServerResponse, OpenApi } from "@effect/platform"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { openApiPath } from "../api/openapi/OpenApiDocument.ts"
 import { RestApi } from "../api/RestApi.ts"
 import { toLasting } from "./fast/KnownAnswer.ts"
@@ -9,9 +9,15 @@ export const documentationPath = "/docs"
 
 export const documentRoutes = [openRoute(openApiPath), openRoute(documentationPath)]
 
-/** Caches a response from its first request on. Uninterruptible: if that client disconnects, the cache must not keep the interruption. */
-const once = (response: Effect.Effect<HttpServerResponse.HttpServerResponse>) =>
-  Effect.cached(Effect.uninterruptible(Effect.flatMap(response, toLasting)))
+/**
+ * Caches a response from its first request on, but no failure. Uninterruptible: if that client disconnects, the cache must not keep the
+ * interruption.
+ */
+export const once = (response: Effect.Effect<HttpServerResponse.HttpServerResponse>) =>
+  Effect.map(
+    Effect.cachedInvalidateWithTTL(Effect.uninterruptible(Effect.flatMap(response, toLasting)), Duration.infinity),
+    ([cached, invalidate]) => Effect.tapErrorCause(cached, () => invalidate)
+  )
 
 /** Serves the OpenAPI document and the page that shows it. They are made at their first request, to keep the start short. */
 export const Documents = HttpApiBuilder.Router.use((router) =>
