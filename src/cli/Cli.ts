@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { constants } from "node:os"
 import { stripVTControlCharacters } from "node:util"
 import { Command, HelpDoc, ValidationError } from "@effect/cli"
-import { Cause, Console, Effect, Exit, Option, Predicate } from "effect"
+import { Cause, Console, Effect, Exit, HashMap, Option, Predicate } from "effect"
 import { errorCode } from "../model/ErrorCode.ts"
 import { packageRoot } from "../PackageRoot.ts"
 import { accountCommand, demoCommand } from "./AccountCommands.ts"
@@ -126,6 +126,10 @@ export const runCli = (argv: ReadonlyArray<string>) =>
 const exitCodeOf = (signal: NodeJS.Signals | undefined) =>
   signal === undefined ? exitCodes.refuse : 128 + constants.signals[signal]
 
+/** The name of the command in the arguments. Before it are only options of every command, whose values are no names of commands. */
+const commandOf = (argv: ReadonlyArray<string>) =>
+  argv.slice(2).find((word) => HashMap.has(Command.getSubcommands(command), word))
+
 /**
  * Ends the process with the exit code of the command. An interrupted `serve` counts as success; any other interrupted command
  * ends with the code of the `signal`.
@@ -133,6 +137,6 @@ const exitCodeOf = (signal: NodeJS.Signals | undefined) =>
 export const teardown =
   (argv: ReadonlyArray<string>, signal: () => NodeJS.Signals | undefined = () => undefined) =>
   (exit: Exit.Exit<unknown, unknown>, onExit: (code: number) => void): void => {
-    if (Exit.isInterrupted(exit)) onExit(argv.includes("serve") ? exitCodes.done : exitCodeOf(signal()))
+    if (Exit.isInterrupted(exit)) onExit(commandOf(argv) === "serve" ? exitCodes.done : exitCodeOf(signal()))
     else onExit(Exit.isSuccess(exit) && typeof exit.value === "number" ? exit.value : exitCodes.refuse)
   }

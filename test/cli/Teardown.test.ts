@@ -24,7 +24,13 @@ describe("the exit code", () => {
     assert.strictEqual(codeOf(["key", "revoke", "x"], interrupted), 1)
   })
 
-  it("of a stopped service is 0", () => {
+  it("of a stopped service is 0, also after options of every command", () => {
     assert.strictEqual(codeOf(["serve"], interrupted, "SIGTERM"), 0)
+    assert.strictEqual(codeOf(["--log-level", "debug", "serve"], interrupted, "SIGTERM"), 0)
+  })
+
+  it("of an interrupted command with the argument `serve` is that of the signal", () => {
+    assert.strictEqual(codeOf(["key", "create", "--name", "serve"], interrupted, "SIGINT"), 130)
+    assert.strictEqual(codeOf(["--log-level", "debug", "key", "create", "--name", "serve"], interrupted, "SIGINT"), 130)
   })
 })
