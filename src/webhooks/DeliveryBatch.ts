@@ -35,8 +35,9 @@ export class DeliveryBatch {
   private readonly failed: Array<FailedDelivery> = []
   private readonly setAside: Array<NewSetAside> = []
   private failures: number
-  private problem: string | null = null
+  private problem: string | null
   private retryAfter = 0
+  private isTried = false
   private isAccepted = false
   private isRepaired = false
   private isGone = false
@@ -53,6 +54,7 @@ export class DeliveryBatch {
   ) {
     this.webhook = webhook
     this.failures = webhook.failures
+    this.problem = webhook.problem
     this.end = changes.at(-1)?.seq ?? webhook.position
     this.news = changes.filter(({ type }) => webhook.topics.length === 0 || webhook.topics.includes(type))
     const items: Array<Item> = []
@@ -73,6 +75,11 @@ export class DeliveryBatch {
     return this.failures >= maxFailures
   }
 
+  /** Whether the receiver fails, and a delivery of this batch was tried. Without an attempt, the webhook must not wait for the next. */
+  get hasFailed() {
+    return this.isFailing && this.isTried
+  }
+
   /** Whether to stop sending: a failing receiver has failed again, or the receiver wants no more messages. */
   get isOver() {
     return this.isGone || (this.isFailing && this.failures > this.webhook.failures)
@@ -82,6 +89,7 @@ export class DeliveryBatch {
   record(chain: Chain, place: number, outcome: Outcome): boolean {
     const item = chain[place]
     if (item === undefined) return false
+    this.isTried = true
     if (outcome === null) {
       this.handled.add(item.change.seq)
       if (!item.isNew) this.accepted.push(item.change.seq)
@@ -114,10 +122,10 @@ export class DeliveryBatch {
    * aside in this batch, are read again from the feed.
    */
   get outcome(): DeliveryOutcomes {
-    const { accepted, failed, failures, isAccepted, isGone, isRepaired, problem, webhook } = this
+    const { accepted, failed, failures, hasFailed, isAccepted, isGone, isRepaired, problem, webhook } = this
     const left = this.news.find(({ seq }) => !this.handled.has(seq))
     const position = left === undefined ? this.end : left.seq - 1
-    const isStopped = this.isFailing && !isAccepted && webhook.failingSeconds >= retrySeconds
+    const isStopped = hasFailed && !isAccepted && webhook.failingSeconds >= retrySeconds
     return {
       position,
       accepted,
@@ -133,6 +141,6 @@ export class DeliveryBatch {
 
   /** Seconds until the webhook is due again. */
   get delaySeconds() {
-    return this.isFailing ? Math.max(delayAfter(this.failures - maxFailures + 1), this.retryAfter) : 0
+    return this.hasFailed ? Math.max(delayAfter(this.failures - maxFailures + 1), this.retryAfter) : 0
   }
 }

@@ -70,6 +70,8 @@ export const ClaimedWebhook = Schema.Struct({
   /** Failed deliveries since the last accepted one, and the seconds since the first of them. */
   failures: Schema.Int,
   failingSeconds: Schema.Number,
+  /** Why the last delivery failed, or null. */
+  problem: Schema.NullOr(Schema.String),
   /** Whether changes are set aside and wait. */
   hasWaiting: Schema.Boolean
 })

@@ -54,6 +54,7 @@ const makeClaim = (sql: SqlClient, holder: string, hints: WorkHints | undefined)
       WHERE w.account_id = ${accountId} AND w.id = f.id
       RETURNING w.account_id AS "accountId", w.id, w.claim, w.url, w.topics, w.secret,
         f.previous_secret AS "previousSecret", w.position, w.failures, f.failing_seconds AS "failingSeconds",
+        w.problem,
         EXISTS (
           SELECT FROM webhook_delivery d WHERE d.account_id = ${accountId} AND d.webhook_id = ${id} AND d.state = 'waiting'
         ) AS "hasWaiting"`

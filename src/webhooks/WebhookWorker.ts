@@ -8,8 +8,8 @@ import { type ClaimedWebhook, maxFailures } from "./Webhook.ts"
 import { WebhooksRepo } from "./WebhooksRepo.ts"
 
 /**
- * Lifetime of a lease. It is extended when an outcome is saved. A turn begins no delivery after `turnMillis`, and a delivery ends
- * within 15 s, so a lease expires only if its process has stalled or died.
+ * Lifetime of a lease. It is extended when an outcome is saved. A turn begins no delivery `turnMillis` after its first, and a delivery
+ * ends within 15 s, so a lease expires only if its process has stalled or died, or the database takes most of a minute to read a batch.
  */
 const leaseSeconds = 60
 const turnMillis = 2_000
@@ -80,22 +80,24 @@ const makeRunTurn = Effect.gen(function* () {
   const work = (claimed: ClaimedWebhook) =>
     Effect.gen(function* () {
       const clock = yield* Effect.clock
-      const began = clock.unsafeCurrentTimeMillis()
-      const isLate = () => clock.unsafeCurrentTimeMillis() - began >= turnMillis
+      let began: number | undefined
+      const isLate = () => began !== undefined && clock.unsafeCurrentTimeMillis() - began >= turnMillis
       const { accountId, id, previousSecret, secret, url } = claimed
       const sealed = [secret, ...(previousSecret === null ? [] : [previousSecret])] as const
       const deliver = yield* prepare(url, sealed, { accountId, webhookId: id })
       for (let webhook = claimed; ; ) {
         const batch = yield* readBatch(webhook)
         if (batch === undefined) return 0
+        // The time begins here, so that a turn delivers something even if the host or the batch took longer than a turn.
+        began ??= clock.unsafeCurrentTimeMillis()
         yield* deliverAll(batch, webhook, deliver, isLate)
         const { outcome } = batch
         // The webhook was deleted or replayed, or another process has claimed it.
         if (!(yield* repo.save(webhook, outcome, leaseSeconds))) return 0
-        if (batch.isFailing || outcome.state !== "active") return batch.delaySeconds
+        if (batch.hasFailed || outcome.state !== "active") return batch.delaySeconds
         if (isLate()) return 0
-        const { failures, position, setAside } = outcome
-        webhook = { ...webhook, failures, position, hasWaiting: webhook.hasWaiting || setAside.length > 0 }
+        const { failures, position, problem, setAside } = outcome
+        webhook = { ...webhook, failures, position, problem, hasWaiting: webhook.hasWaiting || setAside.length > 0 }
       }
     }).pipe(Effect.scoped)
 

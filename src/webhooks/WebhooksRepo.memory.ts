@@ -183,6 +183,7 @@ const makeLeases = (store: Ref.Ref<MemoryState>): Pick<Repo, "claim" | "due" | "
             position: hook.position,
             failures: hook.failures,
             failingSeconds: hook.failingSince === null ? 0 : (millis - hook.failingSince) / 1_000,
+            problem: hook.problem,
             hasWaiting: hook.deliveries.some(isWaiting)
           })
         }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Either, Fiber, Layer, Option, Redacted } from "effect"
+import { Effect, Either, Fiber, Layer, Option, Redacted, Runtime } from "effect"
 import { OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
 import { ChangeType } from "../../src/drafts/FeedChanges.ts"
 import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
 import { NotFound } from "../../src/model/Errors.ts"
-import { EntityId, WebhookId } from "../../src/model/Ids.ts"
+import { type AccountId, EntityId, WebhookId } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
@@ -71,6 +71,25 @@ const runDue = Effect.zipRight(
   hintsAreDue,
   Effect.flatMap(WebhookWorker, (worker) => worker.runDue)
 )
+
+/** Runs the due webhooks. Before each read of the account's feed, the effect runs with the number of the read, from 1 on. */
+const runDueReading = <E, R>(accountId: AccountId, beforeRead: (read: number) => Effect.Effect<unknown, E, R>) =>
+  Effect.gen(function* () {
+    const context = yield* Effect.context<R>()
+    const feed = yield* ChangeFeed
+    let reads = 0
+    const read: typeof feed.read = (of, after, limit) =>
+      Effect.suspend(() => (of === accountId ? beforeRead(++reads) : Effect.void)).pipe(
+        Effect.provide(context),
+        Effect.orDie,
+        Effect.zipRight(feed.read(of, after, limit))
+      )
+    const Reading = WebhookWorker.layer.pipe(
+      Layer.provide([SecretBox.layer, Layer.succeed(ChangeFeed, { ...feed, read })]),
+      Layer.fresh
+    )
+    yield* runDue.pipe(Effect.provide(Reading))
+  })
 
 const refusal = <A, R>(refused: Effect.Effect<A, { readonly _tag: string }, R>) =>
   Effect.map(Effect.flip(refused), (error) => ("issues" in error ? error.issues : assert.fail(error._tag)))
@@ -280,6 +299,63 @@ for (const engine of all) {
             assert.lengthOf(new Set(sent), 200)
             assert.deepStrictEqual(outOfOrder(arrived()), [])
             assert.strictEqual((yield* get(id)).position, 200)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect(
+        "changes that take longer to read than a turn are delivered, also one at a time to a failing receiver",
+        () =>
+          Effect.gen(function* () {
+            const { accountId, actor, arrived, id, receiver } = yield* aWebhook("/slow-feed")
+            yield* Effect.gen(function* () {
+              for (let index = 0; index < maxFailures; index++) yield* anEntity("product", { title: String(index) })
+              const readsBefore: Array<number> = []
+              let reads = 0
+              receiver.behaviour.answer = () => {
+                readsBefore.push(reads)
+                return 503
+              }
+              // The first three reads are slow, so that the test ends even if slow reads prevent deliveries.
+              const slow = runDueReading(accountId, (read) => {
+                reads = read
+                return read <= 3 ? advance(3_000) : Effect.void
+              })
+              yield* slow
+              assert.deepStrictEqual(readsBefore, Array(maxFailures).fill(1))
+              assert.strictEqual((yield* get(id)).state, "failing")
+              yield* advance(6 * hour)
+              yield* slow
+              assert.lengthOf(arrived(), maxFailures + 1)
+              assert.deepStrictEqual(
+                [(yield* get(id)).state, (yield* get(id)).problem],
+                ["failing", "It answered 503."]
+              )
+              receiver.behaviour.answer = () => 204
+              yield* advance(6 * hour)
+              yield* slow
+              yield* runDue
+              const { position, problem, state, waiting } = yield* get(id)
+              assert.deepStrictEqual([state, position, waiting, problem], ["active", maxFailures, 0, null])
+            }).pipe(actingAs(actor))
+          })
+      )
+
+      it.effect("the problem of a waiting change stays while changes of other topics are passed over", () =>
+        Effect.gen(function* () {
+          const { actor, id, receiver } = yield* aWebhook("/kept-problem", ["entity.created"])
+          yield* Effect.gen(function* () {
+            receiver.behaviour.answer = () => 500
+            const product = yield* anEntity("product", { title: "1" })
+            yield* runDue
+            yield* retitle(product, "2")
+            yield* runDue
+            const { position, problem, waiting } = yield* get(id)
+            assert.deepStrictEqual([position, waiting, problem], [2, 1, "It answered 500."])
+            receiver.behaviour.answer = () => 204
+            yield* advance(delayAfter(1) * 1_000)
+            yield* runDue
+            assert.deepStrictEqual([(yield* get(id)).waiting, (yield* get(id)).problem], [0, null])
           }).pipe(actingAs(actor))
         })
       )
@@ -594,6 +670,30 @@ for (const engine of all) {
             yield* runDue
             assert.lengthOf(host.requested, 4)
           }).pipe(actingAs(actor), Effect.provideService(OutsideNetwork, host.network))
+        })
+      )
+
+      it.scoped("a host whose name takes longer to resolve than a turn gets its changes in the first turn", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* aWebhook("/unused-too")
+          const host = yield* makeDocumentHost
+          host.answers.set("/slow-name", { status: 200, body: "" })
+          yield* Effect.gen(function* () {
+            const { webhook } = yield* create("https://agent.example/slow-name").pipe(
+              Effect.provideService(OutsideNetwork, host.network)
+            )
+            yield* anEntity("product", { title: "1" })
+            const runtime = yield* Effect.runtime()
+            let looks = 0
+            const resolve: typeof host.network.resolve = async (name, isTrusted) => {
+              // Only the first three look-ups are slow, so that the test ends even if slow look-ups prevent deliveries.
+              if (name === "agent.example" && ++looks <= 3) await Runtime.runPromise(runtime)(advance(3_000))
+              return host.network.resolve(name, isTrusted)
+            }
+            yield* runDue.pipe(Effect.provideService(OutsideNetwork, { ...host.network, resolve }))
+            assert.deepStrictEqual([looks, host.requested], [1, ["/slow-name"]])
+            assert.strictEqual((yield* get(webhook.id)).position, 1)
+          }).pipe(actingAs(actor))
         })
       )
 
