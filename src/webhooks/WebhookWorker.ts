@@ -63,7 +63,9 @@ const makeRunTurn = Effect.gen(function* () {
   const readBatch = (webhook: ClaimedWebhook) =>
     Effect.gen(function* () {
       const limit = webhook.failures >= maxFailures ? failingSliceSize : sliceSize
-      const { changes } = yield* feed.read(webhook.accountId, webhook.position, limit)
+      const { changes, floor } = yield* feed.read(webhook.accountId, webhook.position, limit)
+      // Changes were deleted after the claim. The position must not move over them, so that the webhook is `behind`.
+      if (webhook.position < floor) return undefined
       const ids = [...new Set(changes.map(({ entity }) => entity.id))]
       const waiting = webhook.hasWaiting ? yield* repo.due(webhook, sliceSize) : []
       const entitiesWithWaiting =
@@ -74,8 +76,8 @@ const makeRunTurn = Effect.gen(function* () {
     })
 
   /**
-   * Delivers until no change is left, the receiver fails or the turn's time is over. Returns the seconds until the webhook is due
-   * again.
+   * Delivers until no change is left, the receiver fails, the webhook is behind or the turn's time is over. Returns the seconds until
+   * the webhook is due again.
    */
   const work = (claimed: ClaimedWebhook) =>
     Effect.gen(function* () {

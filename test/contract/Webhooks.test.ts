@@ -527,6 +527,28 @@ for (const engine of all) {
           })
       )
 
+      it.effect(
+        "a webhook whose next changes are deleted from the feed during its turn is behind, and skips none",
+        () =>
+          Effect.gen(function* () {
+            const { accountId, actor, arrived, id } = yield* aWebhook("/overtaken")
+            yield* Effect.gen(function* () {
+              for (const title of ["lost", "lost too"]) yield* anEntity("product", { title })
+              const forgetting = Effect.gen(function* () {
+                yield* advance(31 * day)
+                yield* anEntity("product", { title: "kept" })
+                yield* (yield* ChangeFeed).forget
+              })
+              yield* runDueReading(accountId, (read) => (read === 1 ? forgetting : Effect.void))
+              const { position, state } = yield* get(id)
+              assert.deepStrictEqual([numbers(arrived()), position, state], [[], 0, "behind"])
+              yield* replay(id, "oldest")
+              yield* runDue
+              assert.deepStrictEqual(numbers(arrived()), [3])
+            }).pipe(actingAs(actor))
+          })
+      )
+
       it.effect("parked changes are kept for 30 days", () =>
         Effect.gen(function* () {
           const { actor, id, receiver } = yield* aWebhook("/parked")
