@@ -26,7 +26,7 @@ export const Webhook = Schema.Struct({
   /** The number of the last change that was handled, and of the last change of the feed. */
   position: Schema.Int,
   last_seq: Schema.Int,
-  /** Changes that wait for another attempt, and changes that failed for three days. */
+  /** Changes that wait for another attempt, and changes that failed for three days or whose webhook was stopped or is gone. */
   waiting: Schema.Int,
   parked: Schema.Int,
   /** Why the last delivery failed. Null: it was accepted, or there was none. */

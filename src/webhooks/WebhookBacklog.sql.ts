@@ -9,8 +9,8 @@ import { stateOf } from "./WebhookRows.sql.ts"
 
 /**
  * Why a change was not delivered yet. `worker`: all processes are busy. `receiver`: its webhook fails. `waiting`: it failed, or an
- * earlier change of its entity failed. `parked`: it failed for three days. Stopped and gone webhooks are left out, because nothing
- * is delivered to them.
+ * earlier change of its entity failed. `parked`: it failed for three days, or its webhook was stopped or is gone. Other changes of
+ * stopped and gone webhooks are left out, because nothing is delivered to them.
  */
 const waits = ["worker", "receiver", "waiting", "parked"] as const
 

@@ -102,7 +102,7 @@ const makeSaveSetAside = (sql: SqlClient) => (webhook: ClaimedWebhook, handled: 
         CROSS JOIN jsonb_to_recordset(${JSON.stringify(setAside)}::jsonb)
           AS s (change jsonb, attempts integer, "delaySeconds" float8, problem text)
         WHERE own.account_id = ${accountId}`
-    if (state === "stopped")
+    if (state !== "active")
       yield* sql`
         UPDATE webhook_delivery d SET state = 'parked', due_at = NULL
         WHERE d.account_id = ${accountId} AND d.webhook_id = ${id} AND d.state = 'waiting'`
@@ -161,7 +161,7 @@ export const makeWebhookLeases = (
           WHERE w.account_id = ${webhook.accountId} AND w.id = ${webhook.id} AND w.claim = ${webhook.claim}::uuid
           RETURNING w.id`
         if (saved.length === 0) return false
-        if (accepted.length + failed.length + setAside.length > 0 || isRepaired || state === "stopped")
+        if (accepted.length + failed.length + setAside.length > 0 || isRepaired || state !== "active")
           yield* saveSetAside(webhook, handled)
         return true
       }).pipe(run, orDie),

@@ -117,7 +117,7 @@ const deliveriesAfter = (
     })
   )
   const all = [...left, ...added].sort((one, other) => one.change.seq - other.change.seq)
-  if (state === "stopped")
+  if (state !== "active")
     return all.map((each): MemoryDelivery => (isWaiting(each) ? { ...each, state: "parked", dueAt: null } : each))
   const due = isRepaired ? all.map((each) => (each.dueAt === null ? each : { ...each, dueAt: millis })) : all
   return promote(due, millis)

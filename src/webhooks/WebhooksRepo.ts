@@ -47,7 +47,7 @@ export interface DeliveryOutcomes {
   /** Waiting changes that failed again. */
   readonly failed: ReadonlyArray<FailedDelivery>
   readonly setAside: ReadonlyArray<NewSetAside>
-  /** `stopped`: all waiting changes are parked. */
+  /** `stopped` and `gone`: all waiting changes are parked. */
   readonly state: StoredState
   readonly failures: number
   readonly problem: string | null

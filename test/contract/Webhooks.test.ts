@@ -403,6 +403,11 @@ for (const engine of all) {
             yield* runDue
             const gone = yield* get(id)
             assert.deepStrictEqual([gone.state, gone.problem], ["gone", "It answered 410: it wants no more messages."])
+            assert.deepStrictEqual([gone.waiting, gone.parked], [0, 2])
+            assert.deepStrictEqual(
+              (yield* setAside(id)).map(({ next_attempt_at, seq, state }) => [seq, state, next_attempt_at]),
+              [1, 2].map((seq) => [seq, "parked", null])
+            )
             yield* retitle(other, "4")
             yield* advance(day)
             assert.strictEqual(yield* runDue, 0)
