@@ -1,4 +1,4 @@
-import { Context, Effect } from "effect"
+import { Context, Data, Effect } from "effect"
 import { type OutsideFailure, openOutside } from "../connections/OutsideRequest.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 
@@ -34,13 +34,21 @@ export const failures: Readonly<Record<OutsideFailure["reason"], string>> = {
   unanswered: "It did not answer."
 }
 
+/** The address is not encrypted, and the setting WEBHOOK_PRIVATE_HOSTS does not have its host (any more). */
+export class ReceiverUnencrypted extends Data.TaggedError("ReceiverUnencrypted") {
+  override readonly message =
+    "Its address begins with http://, and the setting WEBHOOK_PRIVATE_HOSTS does not have its host."
+}
+
 /** The receivers of webhooks, by their addresses. */
 export const makeReceivers = Effect.map(PrivateReceivers, (privateHosts) => {
-  const open = (address: string) => {
-    const url = new URL(address)
-    const options = { isTrusted: privateHosts.includes(url.host), maxConnections }
-    return Effect.map(openOutside(url, options), (origin) => ({ url, origin }))
-  }
+  const open = (address: string) =>
+    Effect.gen(function* () {
+      const url = new URL(address)
+      const isTrusted = privateHosts.includes(url.host)
+      if (url.protocol !== "https:" && !isTrusted) return yield* new ReceiverUnencrypted()
+      return { url, origin: yield* openOutside(url, { isTrusted, maxConnections }) }
+    })
   return {
     /** Resolves and checks the host of a receiver. Connections to it stay open until the scope ends. */
     open,
@@ -52,9 +60,11 @@ export const makeReceivers = Effect.map(PrivateReceivers, (privateHosts) => {
       return open(address).pipe(
         Effect.map(({ url }) => url.href),
         Effect.scoped,
-        Effect.catchTag("OutsideFailure", ({ reason }) =>
-          ValidationFailed.at("url", `cannot receive webhooks. ${failures[reason]}`)
-        )
+        Effect.catchTags({
+          OutsideFailure: ({ reason }) => ValidationFailed.at("url", `cannot receive webhooks. ${failures[reason]}`),
+          // `misfitOf` refuses such addresses.
+          ReceiverUnencrypted: Effect.die
+        })
       )
     }
   }

@@ -118,6 +118,7 @@ export const makePrepare = Effect.gen(function* () {
     }).pipe(
       Effect.catchTags({
         OutsideFailure: ({ reason }) => Effect.succeed<Deliver>(() => toFailure("blocked", failures[reason])),
+        ReceiverUnencrypted: ({ message }) => Effect.succeed<Deliver>(() => toFailure("blocked", message)),
         SecretUnreadable: ({ message }) => Effect.succeed<Deliver>(() => toFailure("blocked", message))
       })
     )

@@ -22,7 +22,7 @@ import {
   type Stores,
   TestServices
 } from "../../src/testing/index.ts"
-import { maxConnections } from "../../src/webhooks/Addresses.ts"
+import { maxConnections, PrivateReceivers } from "../../src/webhooks/Addresses.ts"
 import { delayAfter, maxFailures, maxWebhooks } from "../../src/webhooks/Webhook.ts"
 import { Webhooks } from "../../src/webhooks/Webhooks.ts"
 import { WebhooksRepo } from "../../src/webhooks/WebhooksRepo.ts"
@@ -720,6 +720,35 @@ for (const engine of all) {
             yield* runDue.pipe(Effect.provideService(OutsideNetwork, { ...host.network, resolve }))
             assert.deepStrictEqual([looks, host.requested], [1, ["/slow-name"]])
             assert.strictEqual((yield* get(webhook.id)).position, 1)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("a host that is removed from the setting gets no messages without encryption", () =>
+        Effect.gen(function* () {
+          const { actor, arrived, id } = yield* aWebhook("/unencrypted")
+          yield* Effect.gen(function* () {
+            yield* anEntity("product", { title: "1" })
+            const Removed = WebhookWorker.layer.pipe(
+              Layer.provide([SecretBox.layer, Layer.succeed(PrivateReceivers, [])]),
+              Layer.fresh
+            )
+            const network = { resolve: async () => ["93.184.216.34"], dial: () => ({ address: "127.0.0.1" }) }
+            yield* runDue.pipe(Effect.provide(Removed), Effect.provideService(OutsideNetwork, network))
+            assert.deepStrictEqual(arrived(), [])
+            assert.deepStrictEqual(
+              (yield* setAside(id)).map(({ problem, seq, state }) => [seq, state, problem]),
+              [
+                [
+                  1,
+                  "waiting",
+                  "Its address begins with http://, and the setting WEBHOOK_PRIVATE_HOSTS does not have its host."
+                ]
+              ]
+            )
+            yield* advance(delayAfter(1) * 1_000)
+            yield* runDue
+            assert.deepStrictEqual(numbers(arrived()), [1])
           }).pipe(actingAs(actor))
         })
       )

@@ -110,6 +110,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "the drop is {state}: only a scheduled one can be cancelled",
   "the drop {drop} ({id}) changes this field at the same time",
   "Its certificate is not trusted: it has expired, is for another host, or is signed by an authority that the service does not know.",
+  "Its address begins with http://, and the setting WEBHOOK_PRIVATE_HOSTS does not have its host.",
   "Its host cannot be found.",
   "Its host has an address that is not public.",
   "It did not answer.",
