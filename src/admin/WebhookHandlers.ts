@@ -24,7 +24,11 @@ export const WebhookHandlers = WebhookRpcs.toLayer(
         ),
       testWebhook: ({ id }) => Effect.flatMap(webhookId(id), webhooks.test),
       replayWebhook: ({ from, id }) => Effect.flatMap(webhookId(id), (id) => webhooks.replay(id, from)),
-      rotateWebhook: ({ id }) => Effect.flatMap(webhookId(id), webhooks.rotate),
+      rotateWebhook: ({ id }) =>
+        Effect.flatMap(webhookId(id), (id) => webhooks.rotate(id)).pipe(
+          // A rotation without a digest replaces any secret.
+          Effect.catchTag("SecretRotated", Effect.die)
+        ),
       deleteWebhook: ({ id }) => Effect.flatMap(webhookId(id), webhooks.delete)
     }
   })

@@ -118,12 +118,13 @@ export const makeWebhookRows = (
         Effect.map(([row]) => Option.fromNullable(row)),
         orDie
       ),
-    rotate: (accountId, id, secret, overlapSeconds) =>
+    rotate: (accountId, id, secret, overlapSeconds, from) =>
       sql`
         UPDATE webhook w
         SET secret = ${secret}::bytea, previous_secret = w.secret,
             previous_until = app_now() + ${overlapSeconds}::float8 * interval '1 second'
-        WHERE w.account_id = ${accountId} AND w.id = ${id} RETURNING w.id`.pipe(isAny, orDie),
+        WHERE w.account_id = ${accountId} AND w.id = ${id} ${from === null ? sql`` : sql`AND w.secret = ${from}::bytea`}
+        RETURNING w.id`.pipe(isAny, orDie),
     replaceSecret: (accountId, id, from, to) =>
       sql`
         UPDATE webhook w

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto"
+import { createHash, randomBytes } from "node:crypto"
 import { Clock, Context, Data, Effect, Either, Layer, Option, Redacted } from "effect"
 import { ChangeType } from "../drafts/FeedChanges.ts"
 import { ChangeFeed } from "../feed/ChangeFeed.ts"
@@ -19,6 +19,9 @@ const maxListed = 100
 
 /** A webhook with this id exists already. Its secret was shown when it was created. */
 export class WebhookExists extends Data.TaggedError("WebhookExists") {}
+
+/** The secret was rotated after the caller read its digest. */
+export class SecretRotated extends Data.TaggedError("SecretRotated") {}
 
 /** A webhook and its secret, which is shown only once. */
 export interface WebhookSecret {
@@ -41,6 +44,9 @@ const checkTopics = (requested: ReadonlyArray<string>) => {
 
 /** 32 bytes, as Standard Webhooks writes them. */
 const newSecret = Effect.sync(() => Redacted.make(`whsec_${randomBytes(32).toString("base64")}`))
+
+/** Identifies an encrypted secret without disclosing it. */
+const digestOf = (sealed: Uint8Array) => createHash("sha256").update(sealed).digest("base64url")
 
 /** The position before the place that `from` names. */
 const makePositionOf = (feed: ChangeFeed["Type"], repo: WebhooksRepo["Type"]) => (accountId: AccountId, from: string) =>
@@ -79,6 +85,9 @@ const make = Effect.gen(function* () {
       )
     )
 
+  const sealedOf = (accountId: AccountId, id: WebhookId) =>
+    Effect.mapError(Effect.flatten(repo.secrets(accountId, id)), () => new NotFound())
+
   const seal = (accountId: AccountId, webhookId: WebhookId) =>
     Effect.flatMap(newSecret, (secret) =>
       Effect.map(box.seal(secret, { accountId, webhookId }), (sealed) => ({ secret, sealed }))
@@ -113,7 +122,7 @@ const make = Effect.gen(function* () {
     test: Effect.fn("Webhooks.test")(function* (id: WebhookId) {
       const { accountId } = yield* CurrentActor
       const { url } = yield* get(id)
-      const sealed = yield* Effect.flatten(repo.secrets(accountId, id)).pipe(Effect.mapError(() => new NotFound()))
+      const sealed = yield* sealedOf(accountId, id)
       const number = yield* mintId(WebhookId)
       const began = yield* Clock.currentTimeMillis
       const problem = yield* prepare(url, [sealed.current], { accountId, webhookId: id }).pipe(
@@ -136,11 +145,21 @@ const make = Effect.gen(function* () {
       if (!(yield* repo.replay(accountId, id, position))) return yield* new NotFound()
       return yield* get(id)
     }),
-    /** Replaces the secret. For 24 hours deliveries are signed with the previous secret too. */
-    rotate: Effect.fn("Webhooks.rotate")(function* (id: WebhookId) {
+    /** Identifies the current secret. Another encryption of the same secret has another digest. */
+    secretDigest: (id: WebhookId) =>
+      withAccountId((accountId) => Effect.map(sealedOf(accountId, id), ({ current }) => digestOf(current))),
+    /**
+     * Replaces the secret. For 24 hours deliveries are signed with the previous secret too. `digest`: of the secret to replace.
+     * SecretRotated: it is not the current one any more, so a form that is sent twice does not end the secret that receivers use.
+     */
+    rotate: Effect.fn("Webhooks.rotate")(function* (id: WebhookId, digest?: string) {
       const { accountId } = yield* CurrentActor
+      const { current } = yield* sealedOf(accountId, id)
+      if (digest !== undefined && digest !== digestOf(current)) return yield* new SecretRotated()
       const { sealed, secret } = yield* seal(accountId, id)
-      if (!(yield* repo.rotate(accountId, id, sealed, overlapSeconds))) return yield* new NotFound()
+      const from = digest === undefined ? null : current
+      if (!(yield* repo.rotate(accountId, id, sealed, overlapSeconds, from)))
+        return yield* Effect.zipRight(get(id), new SecretRotated())
       return { webhook: yield* get(id), secret }
     }),
     delete: (id: WebhookId) =>

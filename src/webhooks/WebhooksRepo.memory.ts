@@ -304,13 +304,12 @@ const makeRows = (
         found(accountId, id),
         Option.map(({ previousSecret, secret }) => ({ current: secret, previous: previousSecret }))
       ),
-    rotate: (accountId, id, secret, overlapSeconds) =>
-      change(accountId, id, (hook, millis) => ({
-        ...hook,
-        secret,
-        previousSecret: hook.secret,
-        previousUntil: millis + overlapSeconds * 1_000
-      })),
+    rotate: (accountId, id, secret, overlapSeconds, from) =>
+      change(accountId, id, (hook, millis) =>
+        from !== null && !sameBytes(hook.secret, from)
+          ? undefined
+          : { ...hook, secret, previousSecret: hook.secret, previousUntil: millis + overlapSeconds * 1_000 }
+      ),
     replaceSecret: (accountId, id, from, to) =>
       change(accountId, id, (hook) =>
         sameBytes(hook.secret, from)

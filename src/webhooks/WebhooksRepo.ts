@@ -78,12 +78,16 @@ export class WebhooksRepo extends Context.Tag("catalog/WebhooksRepo")<
     /** The oldest changes that were set aside; parked ones first. */
     readonly setAside: (accountId: AccountId, id: WebhookId, limit: number) => Effect.Effect<ReadonlyArray<SetAside>>
     readonly secrets: (accountId: AccountId, id: WebhookId) => Effect.Effect<Option.Option<SealedSecrets>>
-    /** Saves a new secret. The previous one stays valid for `overlapSeconds`. False: there is no such webhook. */
+    /**
+     * Saves a new secret. The previous one stays valid for `overlapSeconds`. `from`: the encrypted secret to replace; null: any. False:
+     * there is no such webhook, or it has another secret.
+     */
     readonly rotate: (
       accountId: AccountId,
       id: WebhookId,
       secret: Uint8Array,
-      overlapSeconds: number
+      overlapSeconds: number,
+      from: Uint8Array | null
     ) => Effect.Effect<boolean>
     /**
      * Replaces an encrypted secret, the current or the previous one, by another encryption of it. False: it was changed meanwhile.

@@ -428,6 +428,18 @@ for (const engine of all) {
             const rotated = yield* webhooks.rotate(id)
             assert.notStrictEqual(Redacted.value(rotated.secret), Redacted.value(secret))
             assert.isNotNull(rotated.webhook.previous_secret_until)
+            // Of several rotations of the same secret at the same moment, one succeeds.
+            const other = yield* create((yield* Receiver).url("/rotated-once"))
+            const digest = yield* webhooks.secretDigest(other.webhook.id)
+            const several = yield* Effect.all(
+              Array.from({ length: 5 }, () => Effect.either(webhooks.rotate(other.webhook.id, digest))),
+              { concurrency: "unbounded" }
+            )
+            assert.deepStrictEqual(
+              several.flatMap((result) => (Either.isLeft(result) ? [result.left._tag] : [])),
+              Array(4).fill("SecretRotated")
+            )
+            yield* webhooks.delete(other.webhook.id)
             const product = yield* anEntity("product", { title: "1" })
             yield* runDue
             const [first = assert.fail("nothing arrived")] = arrived()

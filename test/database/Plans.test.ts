@@ -950,7 +950,7 @@ const webhooking = Effect.gen(function* () {
   assert.strictEqual(inserted, "inserted")
   assert.isTrue(Option.isSome(yield* repo.find(accountId, id)))
   assert.isNotEmpty(yield* repo.list(accountId))
-  assert.isTrue(yield* repo.rotate(accountId, id, Buffer.from("newer"), 60))
+  assert.isTrue(yield* repo.rotate(accountId, id, Buffer.from("newer"), 60, secret))
   assert.isTrue(yield* repo.replaceSecret(accountId, id, secret, Buffer.from("again")))
   assert.isTrue(Option.isSome(yield* repo.secrets(accountId, id)))
   yield* repo.positionAt(accountId, fromMillis(Date.now()))

@@ -13,7 +13,7 @@ import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
 import { idInPath, idOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths, webhookPath } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { WebhookPage, type WebhookPageContent } from "./WebhookPage.tsx"
+import { secretDigestField, WebhookPage, type WebhookPageContent } from "./WebhookPage.tsx"
 import {
   emptyWebhookForm,
   topicField,
@@ -71,6 +71,10 @@ const createdBefore: Misfit = {
     "This form has created its webhook already, and the secret was shown only once. If you do not have it, rotate the secret of the webhook below."
 }
 
+/** The refusal of a rotation that is sent a second time, for example by reloading the page that shows the secret. */
+const rotatedBefore: Sentence =
+  "The secret was rotated after this page was opened, and the new secret was shown only once. If you do not have it, rotate the secret again."
+
 /** The webhooks of an account: the list with the form that creates one, and the page of each with its actions. */
 export const webhookList: Surface<Webhooks | PageServices> = surfaceOf(
   routes,
@@ -91,9 +95,9 @@ export const webhookList: Surface<Webhooks | PageServices> = surfaceOf(
       Effect.gen(function* () {
         const webhook = yield* webhooks.get(id)
         const setAside = yield* webhooks.setAside(id)
-        return html(visitor, <WebhookPage visitor={visitor} webhook={webhook} setAside={setAside} {...content} />, {
-          status
-        })
+        const secretDigest = yield* webhooks.secretDigest(id)
+        const shown = { visitor, webhook, setAside, secretDigest, ...content }
+        return html(visitor, <WebhookPage {...shown} />, { status })
       })
 
     return {
@@ -156,11 +160,14 @@ export const webhookList: Surface<Webhooks | PageServices> = surfaceOf(
       rotate: withForm((visitor, form) =>
         Effect.gen(function* () {
           const id = yield* idOf(WebhookId, form)
-          return yield* webhooks.rotate(id).pipe(
+          // A form without the digest is from an older page, which may show a secret that is no longer the current one.
+          return yield* webhooks.rotate(id, form.get(secretDigestField) ?? "").pipe(
             Effect.flatMap(({ secret }) => showOne(visitor, id, { secret: Redacted.value(secret) })),
-            Effect.catchTag("ValidationFailed", (error) =>
-              showOne(visitor, id, { refusal: refusalOf(wordsIn(visitor.pageLanguage), error) }, 400)
-            )
+            Effect.catchTags({
+              SecretRotated: () => showOne(visitor, id, { refusal: rotatedBefore }, 409),
+              ValidationFailed: (error) =>
+                showOne(visitor, id, { refusal: refusalOf(wordsIn(visitor.pageLanguage), error) }, 400)
+            })
           )
         })
       ),

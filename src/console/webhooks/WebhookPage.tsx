@@ -1,12 +1,15 @@
 import { nextSteps, type SetAside, type Webhook } from "../../webhooks/Webhook.ts"
 import type { Visitor } from "../Browser.ts"
 import { Facts, FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
-import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
+import { Frame, Hidden, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import type { Saying, Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { useWords } from "../Viewer.tsx"
 import { NewSecret, WebhookStateOf } from "./WebhookWords.tsx"
+
+/** The field of the form that rotates the secret, with the digest of the secret to replace. */
+export const secretDigestField = "secret_digest"
 
 export interface WebhookPageContent {
   /** The new secret after a rotation. */
@@ -42,11 +45,13 @@ const Details = ({ webhook }: { readonly webhook: Webhook }) => {
 
 const Action = ({
   button,
+  hidden = [],
   path,
   visitor,
   webhook
 }: {
   readonly button: Sentence
+  readonly hidden?: ReadonlyArray<readonly [name: string, value: string]>
   readonly path: string
   readonly visitor: Visitor
   readonly webhook: Webhook
@@ -55,6 +60,7 @@ const Action = ({
   return (
     <form method="post" action={path}>
       <HiddenFields csrf={visitor.csrf} id={webhook.id} />
+      <Hidden of={hidden} />
       <button type="submit">{t(button)}</button>
     </form>
   )
@@ -124,10 +130,12 @@ export const WebhookPage = ({
   note,
   refusal,
   secret,
+  secretDigest,
   setAside,
   visitor,
   webhook
 }: WebhookPageContent & {
+  readonly secretDigest: string
   readonly visitor: Visitor
   readonly webhook: Webhook
   readonly setAside: ReadonlyArray<SetAside>
@@ -151,7 +159,13 @@ export const WebhookPage = ({
       <Details webhook={webhook} />
       <div class="buttons">
         <Action button="Send a test" path={paths.testWebhook} visitor={visitor} webhook={webhook} />
-        <Action button="Rotate the secret" path={paths.rotateWebhook} visitor={visitor} webhook={webhook} />
+        <Action
+          button="Rotate the secret"
+          hidden={[[secretDigestField, secretDigest]]}
+          path={paths.rotateWebhook}
+          visitor={visitor}
+          webhook={webhook}
+        />
         <form method="get" action={paths.deleteWebhook}>
           <input type="hidden" name="id" value={webhook.id} />
           <button type="submit" class="danger">
