@@ -94,10 +94,8 @@ export const webhookList: Surface<Webhooks | PageServices> = surfaceOf(
     const showOne = (visitor: Visitor, id: WebhookId, content: WebhookPageContent, status = 200) =>
       Effect.gen(function* () {
         const webhook = yield* webhooks.get(id)
-        const setAside = yield* webhooks.setAside(id)
-        const secretDigest = yield* webhooks.secretDigest(id)
-        const shown = { visitor, webhook, setAside, secretDigest, ...content }
-        return html(visitor, <WebhookPage {...shown} />, { status })
+        const state = { setAside: yield* webhooks.setAside(id), secretDigest: yield* webhooks.secretDigest(id) }
+        return html(visitor, <WebhookPage visitor={visitor} webhook={webhook} {...state} {...content} />, { status })
       })
 
     return {
