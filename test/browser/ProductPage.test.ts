@@ -80,7 +80,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           await take("product")
           const columns = () =>
             page.$$eval("table.grid thead th", (heads) =>
-              heads.map((head) => Math.round(head.getBoundingClientRect().x))
+              heads.map((head) => Math.round(head.getBoundingClientRect().width))
             )
           const before = await columns()
           for (const name of ["Catalog", "Tarn & Tern", "تارن وتيرن"]) {

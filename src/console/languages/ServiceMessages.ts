@@ -101,6 +101,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "Its product is no longer live on the store: publish the product first.",
   "the {kind} was never published to this store: publish it first",
   "The outcome of the publish is unknown.",
+  "The store was not linked when the drop started.",
   "The store was unlinked before the drop ended.",
   "The store was unlinked before the earlier value was published.",
   "The store was unlinked before the publish had ended.",
