@@ -1,7 +1,7 @@
 import { Effect, Either, type Option } from "effect"
 import { Drafts } from "../drafts/Drafts.ts"
 import type { EntityId } from "../model/Ids.ts"
-import type { Store } from "../model/Store.ts"
+import { filesOnly, type Store } from "../model/Store.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { PublishJobs } from "../publishing/PublishJobs.ts"
 import { Stores } from "../stores/Stores.ts"
@@ -48,7 +48,7 @@ export const PublishHandlers = PublishRpcs.toLayer(
         if (named._tag === "Some") return [yield* findStore(named.value)]
         const counts = yield* stores.publishCounts
         return (yield* stores.list).filter(
-          ({ id, platform }) => platform !== "none" && (counts.get(id)?.pendingPublish ?? 0) > 0
+          ({ id, platform }) => platform !== filesOnly && (counts.get(id)?.pendingPublish ?? 0) > 0
         )
       })
 
@@ -71,7 +71,7 @@ export const PublishHandlers = PublishRpcs.toLayer(
             const isOnly = all.length === 1
             const requests = yield* Effect.forEach(all, (store) =>
               // A store without a platform is skipped, unless it is the only target: then the command fails.
-              store.platform === "none" && !isOnly
+              store.platform === filesOnly && !isOnly
                 ? Effect.succeed(resultOn(store, "skipped"))
                 : publishing.request(id, store.id, undefined, again).pipe(
                     Effect.catchTag("RevisionConflict", Effect.die),

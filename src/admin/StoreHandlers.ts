@@ -1,6 +1,7 @@
 import { Effect, Option } from "effect"
 import { DemoEdits } from "../demo/DemoEdits.ts"
 import { DemoFailures } from "../demo/DemoFailures.ts"
+import { filesOnly } from "../model/Store.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { linkOptions } from "../stores/StoreCredentials.ts"
 import { StoreRecords } from "../stores/StoreRecords.ts"
@@ -45,7 +46,7 @@ export const StoreHandlers = StoreRpcs.toLayer(
         Effect.gen(function* () {
           const entityId = yield* findEntity(entity)
           const store = yield* findStore(named)
-          if (store.platform === "none")
+          if (store.platform === filesOnly)
             return yield* new Refusal({
               message: `${store.domain} has no platform: its data comes only from imported files, so it cannot be read.`
             })

@@ -141,16 +141,23 @@ const makeEntityReads = (sql: SqlClient, rowLock: Fragment) => {
   return { readOwners, readVariants, readSummaries }
 }
 
+/** Rows of linked stores, in the order of the stores. `places`: the place of each linked store. */
+const onPlaces = <Row extends { readonly storeId: StoreId }>(
+  rows: ReadonlyArray<Row>,
+  places: ReadonlyMap<StoreId, number>
+): ReadonlyArray<Row> =>
+  rows
+    .filter(({ storeId }) => places.has(storeId))
+    .sort((a, b) => (places.get(a.storeId) ?? 0) - (places.get(b.storeId) ?? 0))
+
 const toSummary = (
   { id, parentId, position, sku, versions }: typeof Summary.Type,
   places: ReadonlyMap<StoreId, number>
 ): VariantSummary => {
-  const placed = versions
-    .flatMap(([storeId, override]) => {
-      const place = places.get(storeId)
-      return place === undefined ? [] : [{ place, storeId, override }]
-    })
-    .sort((a, b) => a.place - b.place)
+  const placed = onPlaces(
+    versions.map(([storeId, override]) => ({ storeId, override })),
+    places
+  )
   return {
     id,
     parentId,
@@ -284,12 +291,7 @@ const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Frag
       const ids = [...entities.keys()]
       const { now, storeIds, ...parts } = yield* readParts({ accountId, ids })
       const places = new Map(storeIds.map((id, place) => [id, place]))
-      const versions = Arr.groupBy(
-        parts.versions
-          .filter(({ storeId }) => places.has(storeId))
-          .sort((a, b) => (places.get(a.storeId) ?? 0) - (places.get(b.storeId) ?? 0)),
-        ({ entityId }) => entityId
-      )
+      const versions = Arr.groupBy(onPlaces(parts.versions, places), ({ entityId }) => entityId)
       const galleries = Arr.groupBy(parts.galleries, ({ entityId }) => entityId)
       // Only collections are queried. For all ids, the planner would expect many more members and scan the table.
       const collections = [...entities.values()].filter(({ kind }) => kind === "collection").map(({ id }) => id)

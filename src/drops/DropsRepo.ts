@@ -70,8 +70,8 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
     /**
      * Due steps in accounts that no import locks, in the order of their times, without the drops in `except`. `start` and `end` are
      * due by the database's clock; the settle steps are due when all publishes have ended. An end also waits for publishes of the start
-     * that were pending when their store was unlinked. A start also waits until every earlier
-     * drop that writes one of the same fields has ended, or has been applied if it has no end.
+     * that were pending when their store was unlinked. A start also waits until every earlier drop that writes one of the same fields
+     * has ended, or has been applied if it has no end.
      */
     readonly due: (limit: number, except: ReadonlyArray<DropId>) => Effect.Effect<ReadonlyArray<DueStep>>
     /**
@@ -81,7 +81,8 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
     readonly lock: (due: DueStep) => Effect.Effect<Option.Option<LockedDrop>>
     /**
      * Reopens the effects on a store that failed because it was unlinked. A drop that was not ended settles them as effects of its start,
-     * or, if the store was not linked at the start, and the end is not over, is due to start again there. A drop that was ended is due to end again, or, if only the publishes of earlier values are open, waits for these.
+     * or, if the store was not linked at the start, and the end is not over, is due to start again there. A drop that was ended is due
+     * to end again, or, if only the publishes of earlier values are open, waits for these.
      */
     readonly reopen: (accountId: AccountId, storeId: StoreId) => Effect.Effect<void>
     /** Saves the result of a step and sets the next step. Replaces existing effects. */

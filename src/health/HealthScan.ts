@@ -1,7 +1,7 @@
 import { EntityKind } from "../model/Attribute.ts"
 import { compareAnyFields } from "../model/FieldOrder.ts"
 import type { StoreId } from "../model/Ids.ts"
-import type { Store } from "../model/Store.ts"
+import { filesOnly, type Store } from "../model/Store.ts"
 import {
   completenessLevels,
   type HealthDimension,
@@ -37,7 +37,7 @@ export const populationOf = (
 
 /** Whether a dimension includes this store. The sync dimension leaves out stores without a platform. */
 export const isScanned = (dimension: HealthDimension, { platform }: Pick<Store, "platform">): boolean =>
-  dimension !== "sync" || platform !== "none"
+  dimension !== "sync" || platform !== filesOnly
 
 /** Whether the snapshot of the account (`storeId` null) or of a store checks an entity that is on these stores. */
 export const isChecked = (

@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
-import { addressOf } from "./ClientAddress.ts"
+import { addressOfMessage } from "./ClientAddress.ts"
 import { Tally } from "./Tally.ts"
 
 /** Maximum bytes of request bodies that are in memory at the same time. */
@@ -56,7 +56,7 @@ export const boundBodies = (
       isOver = true
     }
     const body: Body = {
-      owner: addressOf(request, trustedProxies),
+      owner: addressOfMessage(request, trustedProxies),
       count: (bytes) => {
         if (isOver) return false
         if (totalBytes + bytes > maxBytes || bytesByOwner.of(body.owner) + bytes > bytesPerCredential) {

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from "node:http"
 import { isIPv6 } from "node:net"
+import type { HttpServerRequest } from "@effect/platform"
+import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 
 /** Removes the port from an IP address. Some proxies add the port, which is different for every connection. */
 const withoutPort = (address: string): string => {
@@ -26,7 +28,7 @@ export const networkOf = (address: string): string => {
  * The client's IP address: the remote address of the connection or, behind trusted proxies, the address that the outermost
  * trusted proxy saw. For IPv6, the 64-bit network.
  */
-export const addressOf = ({ headers, socket }: IncomingMessage, trustedProxies: number): string => {
+export const addressOfMessage = ({ headers, socket }: IncomingMessage, trustedProxies: number): string => {
   const connected = socket.remoteAddress ?? "unknown"
   // Each proxy appends the address of its client. Earlier entries are not trusted, because the client can write any.
   const forwarded = String(headers["x-forwarded-for"] ?? "")
@@ -35,3 +37,7 @@ export const addressOf = ({ headers, socket }: IncomingMessage, trustedProxies: 
     .filter((each) => each !== "")
   return networkOf([...forwarded, connected].at(-1 - trustedProxies) ?? forwarded[0] ?? connected)
 }
+
+/** As `addressOfMessage`. */
+export const addressOf = (request: HttpServerRequest.HttpServerRequest, trustedProxies: number): string =>
+  addressOfMessage(toIncomingMessage(request), trustedProxies)

@@ -11,6 +11,7 @@ import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { makeScanAfter } from "../health/ScanJobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { AccountId, EntityId } from "../model/Ids.ts"
+import { filesOnly } from "../model/Store.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { makePause } from "../runtime/Pause.ts"
 import { Mirror } from "../storedata/Mirror.ts"
@@ -58,7 +59,7 @@ const makeBatches = ({ getRun, runTransaction }: ImportLeases) =>
         ? Effect.succeed(false)
         : Effect.map(
             stores.find(accountId, storeId),
-            Option.exists(({ platform }) => platform !== "none")
+            Option.exists(({ platform }) => platform !== filesOnly)
           )
 
     const finish = (accountId: AccountId, run: ImportRun) =>

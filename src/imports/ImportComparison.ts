@@ -9,7 +9,7 @@ import { definitionOf } from "../model/Definition.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
-import type { Store } from "../model/Store.ts"
+import { filesOnly, type Store } from "../model/Store.ts"
 import { DigestMap } from "../runtime/DigestMap.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { UuidSource, uuidOf } from "../runtime/Identifiers.ts"
@@ -127,7 +127,7 @@ const makeBatchPlanning = Effect.gen(function* () {
           return planProduct(
             toStoreProduct(product, rules),
             { product: here, variants, media: files, sharedMedia, addresses },
-            { storeId: store.id, isComplete: false, isAnsweredByStore: store.platform !== "none" },
+            { storeId: store.id, isComplete: false, isAnsweredByStore: store.platform !== filesOnly },
             () => EntityId.make(nextUuid())
           )
         }

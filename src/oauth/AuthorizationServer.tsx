@@ -1,5 +1,4 @@
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
-import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Clock, Effect, Either, Option, Schema } from "effect"
 import { Sessions } from "../access/Sessions.ts"
 import { Authorization } from "../connections/Authorization.ts"
@@ -146,10 +145,7 @@ const makeClientEndpoints = (trustedProxies: number) =>
       register: (request) =>
         Effect.gen(function* () {
           const client = yield* readClientMetadata(yield* readJson(request, maxBytes))
-          const { id, name, redirectUris } = yield* registrations.register(
-            client,
-            addressOf(toIncomingMessage(request), trustedProxies)
-          )
+          const { id, name, redirectUris } = yield* registrations.register(client, addressOf(request, trustedProxies))
           const registered = {
             client_id: id,
             client_id_issued_at: Math.floor((yield* Clock.currentTimeMillis) / 1_000),

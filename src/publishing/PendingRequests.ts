@@ -50,7 +50,7 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
         const refused: Array<RequestedBatch["refused"][number]> = []
         let requested = 0
         for (const entity of batch) {
-          const answer = yield* Effect.either(requestDraft(entity.id, storeId, undefined, undefined, jobId))
+          const answer = yield* Effect.either(requestDraft(entity.id, storeId, { jobId }))
           if (Either.isRight(answer)) {
             if (answer.right.outcome !== "nothing_to_publish") requested++
           } else if (answer.left._tag === "ValidationFailed")

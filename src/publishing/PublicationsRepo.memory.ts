@@ -4,6 +4,7 @@ import { type MemoryAccount, type MemoryState, MemoryStore, updateAccount } from
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
+import { filesOnly } from "../model/Store.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { type FailedPublication, keptDays, type PublicationState, type PublishAttempt } from "./PublicationRecord.ts"
@@ -199,7 +200,7 @@ const makePendingScans = (
               .filter(
                 ({ lastPublishStatus, storeId }) =>
                   lastPublishStatus === "pending" &&
-                  (account.stores.get(storeId)?.platform ?? "none") !== "none" &&
+                  (account.stores.get(storeId)?.platform ?? filesOnly) !== filesOnly &&
                   !account.publications.some(
                     (each) => isOpen(each) && each.storeId === storeId && each.entityIds.includes(id)
                   )

@@ -102,7 +102,7 @@ const toFollowing = (
         entityIds: [...new Set([following.entityId, following.content.productId ?? following.entityId])],
         actor,
         dropId,
-        // The outcome of what the job requested is known.
+        // The job counts only the outcome of the publish that it requested, not of the ones that follow it.
         jobId: null
       }))
   )

@@ -370,8 +370,8 @@ const toDraft =
 /** Publish requests of one entity to one store: of its draft, or of new values in place of the accepted values. */
 export const makePublishRequests = (signal: PublishSignal) =>
   Effect.map(Effect.all([makeRequest(signal), makeDecide]), ([request, decide]) => ({
-    requestDraft: (entityId: EntityId, storeId: StoreId, draftRevision?: number, isAgain?: boolean, jobId?: JobId) =>
-      request({ entityId, storeId }, { draftRevision, isAgain, jobId }, toDraft({ entityId, storeId })),
+    requestDraft: (entityId: EntityId, storeId: StoreId, options: RequestOptions = {}) =>
+      request({ entityId, storeId }, options, toDraft({ entityId, storeId })),
     previewDraft: (entityId: EntityId, storeId: StoreId, draftRevision?: number) =>
       decide({ entityId, storeId }, { draftRevision }, toDraft({ entityId, storeId }), (decided) =>
         Effect.succeed(toPreview(decided))

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
-import type { PublicationId } from "../model/Ids.ts"
+import type { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { makePendingRequests } from "./PendingRequests.ts"
 import type { PublicationRecord } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
@@ -35,7 +35,10 @@ const make = (options: PublishingOptions) =>
        * no platform, or the entity refers to a product that is not live on the store. PimLocked: an import locks the
        * account. RevisionConflict: the draft is not at `draftRevision`.
        */
-      request: Effect.fn("Publishing.request")(requests.requestDraft),
+      request: Effect.fn("Publishing.request")(
+        (entityId: EntityId, storeId: StoreId, draftRevision?: number, isAgain?: boolean) =>
+          requests.requestDraft(entityId, storeId, { draftRevision, isAgain })
+      ),
       /** The effect that `request` would have now, with the same errors. Changes nothing. */
       preview: Effect.fn("Publishing.preview")(requests.previewDraft),
       /**

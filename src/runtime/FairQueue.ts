@@ -123,7 +123,7 @@ export const makeFairQueue = <Full>(limits: QueueLimits, full: () => Full): Fair
         lanes.remove(lane.name, waiter)
         waiter.refuse()
       }
-      // Node.js takes an infinite delay for one millisecond.
+      // Without a limit there is no timer: Node.js would change an infinite delay to one millisecond.
       const timer = limits.waitMillis === Infinity ? undefined : setTimeout(giveUp, limits.waitMillis)
       return Effect.sync(() => {
         clearTimeout(timer)

@@ -1,10 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { byPosition } from "../../src/catalog/Aggregate.ts"
-import { derive } from "../../src/drafts/Aggregate.ts"
 import type { LockedCatalog } from "../../src/drafts/CatalogChange.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
-import { valueOf } from "../../src/model/Attribute.ts"
 import type { AccountId, EntityId } from "../../src/model/Ids.ts"
 import {
   actingAs,
@@ -15,6 +12,7 @@ import {
   Drafts,
   Remediation
 } from "../../src/testing/index.ts"
+import { wronglyDerived } from "../faults/Derivations.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
 /** A product with three variants on two stores; the last variant is only on the first store, where its SKU is overridden. */
@@ -46,14 +44,7 @@ const apply = (...changes: ReadonlyArray<CatalogChange>) =>
 const derivations = (accountId: AccountId, product: EntityId) =>
   Effect.gen(function* () {
     const { aggregates } = yield* (yield* DraftsRepo).read(accountId, [product], [])
-    const variants = [...aggregates.values()].filter(({ kind }) => kind === "variant").sort(byPosition)
-    const wrong = [...aggregates.values()].filter((aggregate) => {
-      const isProduct = aggregate.kind === "product"
-      const title = valueOf(aggregates.get(product)?.attributes ?? {}, "title")
-      const afresh = derive(aggregate, { productTitle: isProduct ? "" : title, variants: isProduct ? variants : [] })
-      return JSON.stringify(afresh) !== JSON.stringify(aggregate)
-    })
-    return { aggregates, wrong }
+    return { aggregates, wrong: wronglyDerived([...aggregates.values()]) }
   })
 
 const namesIn = ({ aggregates, summaries }: LockedCatalog) => ({

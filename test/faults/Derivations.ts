@@ -1,10 +1,22 @@
 import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
+import { type Aggregate, byPosition } from "../../src/catalog/Aggregate.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { derive } from "../../src/drafts/Aggregate.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { valueOf } from "../../src/model/Attribute.ts"
 import { type AccountId, EntityId } from "../../src/model/Ids.ts"
+
+/** The entities whose derived fields differ from the result of the pure function on their sources. `all`: products with all their variants. */
+export const wronglyDerived = (all: ReadonlyArray<Aggregate>): ReadonlyArray<Aggregate> =>
+  all.filter((aggregate) => {
+    const product = all.find(({ id }) => id === aggregate.parentId)
+    const afresh = derive(aggregate, {
+      productTitle: product === undefined ? "" : valueOf(product.attributes, "title"),
+      variants: all.filter(({ parentId }) => parentId === aggregate.id).sort(byPosition)
+    })
+    return JSON.stringify(afresh) !== JSON.stringify(aggregate)
+  })
 
 /** The derived fields of all entities that differ from the result of the pure function on their sources. */
 export const wrongDerivations = (accountId: AccountId) =>
@@ -17,18 +29,9 @@ export const wrongDerivations = (accountId: AccountId) =>
     const ids = [...stored.keys()].map((id) => EntityId.make(id))
     const { aggregates } = yield* transaction.run(drafts.lock(accountId, ids, []))
     const all = [...aggregates.values()]
-    const wrong = all.filter((aggregate) => {
-      const product = aggregate.parentId === null ? undefined : aggregates.get(aggregate.parentId)
-      const afresh = derive(aggregate, {
-        productTitle: product === undefined ? "" : valueOf(product.attributes, "title"),
-        variants: all
-          .filter(({ parentId }) => parentId === aggregate.id)
-          .sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
-      })
-      return (
-        JSON.stringify({ ...afresh, stored: afresh.storeIds }) !==
-        JSON.stringify({ ...aggregate, stored: stored.get(aggregate.id) })
-      )
-    })
-    return { entities: all.length, wrong }
+    const isStored = ({ id, storeIds }: Aggregate) => JSON.stringify(storeIds) === JSON.stringify(stored.get(id))
+    return {
+      entities: all.length,
+      wrong: [...new Set([...wronglyDerived(all), ...all.filter((each) => !isStored(each))])]
+    }
   })

@@ -1,5 +1,4 @@
 import type { HttpServerRequest } from "@effect/platform"
-import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Either, Option, Redacted } from "effect"
 import { Mailer } from "../../access/Mailer.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
@@ -82,9 +81,7 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
         Effect.gen(function* () {
           if (!canMail) return html(viewerOf(request), <ForgotPasswordPage canMail={false} />)
           const email = form.get("email") ?? ""
-          const counted = yield* Effect.either(
-            signIns.requestLink(email, addressOf(toIncomingMessage(request), trustedProxies))
-          )
+          const counted = yield* Effect.either(signIns.requestLink(email, addressOf(request, trustedProxies)))
           if (Either.isLeft(counted))
             return html(
               viewerOf(request),
@@ -185,7 +182,7 @@ export const signIn = ({
             const returnTo = localPath(form.get(fieldNames.returnTo), baseUrl)
             const found = yield* Effect.either(
               signIns.signIn(email, form.get("password") ?? "", {
-                address: addressOf(toIncomingMessage(request), trustedProxies),
+                address: addressOf(request, trustedProxies),
                 device: deviceOf(baseUrl, request)
               })
             )
