@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
-import { inUse, lockPath, startTokenOf } from "./database/LockFile.ts"
+import { inUse, lockPath } from "./database/LockFile.ts"
+import { startTokenOf } from "./runtime/ProcessName.ts"
 
 /** The pid in the lock file, if that process certainly still runs. */
 const holderOf = (dataDirectory: string): number | undefined => {

@@ -2,7 +2,8 @@ import { dirname, resolve } from "node:path"
 import { FileSystem } from "@effect/platform"
 import type { PlatformError } from "@effect/platform/Error"
 import { Data, Effect, Option, Random, Schema, type Scope } from "effect"
-import { inUse, lockPath, startTokenOf } from "./LockFile.ts"
+import { startTokenOf } from "../runtime/ProcessName.ts"
+import { inUse, lockPath } from "./LockFile.ts"
 
 export { lockPath } from "./LockFile.ts"
 

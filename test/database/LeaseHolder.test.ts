@@ -7,10 +7,11 @@ import { root } from "../support/CommandLine.ts"
 /** Asks about holders while this process has no descriptor left, so that it cannot read /proc. */
 const script = `
   import { openSync } from "node:fs"
-  import { Effect, Option } from "effect"
-  import { holderNameOf, LeaseHolder } from "./src/database/LeaseHolder.ts"
+  import { Effect } from "effect"
+  import { LeaseHolder } from "./src/database/LeaseHolder.ts"
+  import { processNameOf } from "./src/runtime/ProcessName.ts"
   const { isGone, name } = Effect.runSync(LeaseHolder)
-  const parent = Option.getOrThrow(holderNameOf(process.ppid))
+  const parent = processNameOf(process.ppid)
   const ended = parent.replace(\` \${process.ppid} \`, \` \${process.argv[1]} \`)
   const read = () => ({ own: isGone(name), parent: isGone(parent), later: isGone(\`\${parent}0\`), ended: isGone(ended) })
   const before = read()

@@ -7,12 +7,13 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Option, Schedule, TestClock, TestContext } from "effect"
 import { afterAll } from "vitest"
-import { holderNameOf, LeaseHolder, onlyHolder } from "../../src/database/LeaseHolder.ts"
+import { LeaseHolder, onlyHolder } from "../../src/database/LeaseHolder.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { UserId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { processNameOf } from "../../src/runtime/ProcessName.ts"
 import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
 import { makeHolding } from "../support/HeldStep.ts"
 import { hintImport, leaveImport } from "../support/PlantedLeases.ts"
@@ -122,7 +123,7 @@ for (const engine of featureEngines)
           const { id } = yield* csv
           const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"])
           yield* Effect.promise(() => once(child, "spawn"))
-          const childName = yield* holderNameOf(child.pid ?? 0)
+          const childName = yield* Effect.fromNullable(processNameOf(child.pid ?? 0))
           const heldBy = (name: string) => leaveImport(actor.accountId, 3_600, { leasedBy: name, runId: id })
           // The process in another container with the same pid, the one of another boot, and the one that was killed.
           const [place = "", pid, start] = childName.split(" ")

@@ -1,7 +1,5 @@
 import { hash } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
 import { readFile, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Context, Effect, Layer, Option, Runtime } from "effect"
 import { LRUCache } from "lru-cache"
@@ -9,6 +7,7 @@ import { CatalogRepo } from "../../catalog/CatalogRepo.ts"
 import { RateLimitSemaphores, withinShare } from "../../database/RateLimitSemaphores.ts"
 import type { AccountId } from "../../model/Ids.ts"
 import { PlatformRegistry } from "../../platform/PlatformRegistry.ts"
+import { temporaryFolder } from "../../runtime/TemporaryFolder.ts"
 import { makePictureAddress, type PictureAddress, readPictureAddress, type SignedPicture } from "./PictureAddresses.ts"
 import { fetchPicture, imageTypeOf, type Picture, PictureUnread } from "./PictureFetch.ts"
 
@@ -66,10 +65,7 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
         perCredential: maxFetchesOfAccount,
         queue: maxWaitingOfAccount
       })
-      const folder = yield* Effect.acquireRelease(
-        Effect.sync(() => mkdtempSync(join(tmpdir(), "catalog-pictures-"))),
-        (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-      )
+      const folder = yield* temporaryFolder("catalog-pictures-")
       const pathOf = (name: string) => join(folder, name)
       const onDisk = new LRUCache<string, true>({
         maxSize: maxDiskBytes,
