@@ -41,6 +41,7 @@ export class DeliveryBatch {
   private isAccepted = false
   private isRepaired = false
   private isGone = false
+  private hasFailedAgain = false
 
   /**
    * `changes`: changes of the feed after the webhook's position. `waiting`: changes to try again. `entitiesWithWaiting`: entities with
@@ -82,7 +83,7 @@ export class DeliveryBatch {
 
   /** Whether to stop sending: a failing receiver has failed again, or the receiver wants no more messages. */
   get isOver() {
-    return this.isGone || (this.isFailing && this.failures > this.webhook.failures)
+    return this.isGone || this.hasFailedAgain
   }
 
   /** Records an attempt. False: later changes of its chain must wait. */
@@ -96,6 +97,7 @@ export class DeliveryBatch {
       this.isRepaired ||= this.isFailing
       this.isAccepted = true
       this.failures = 0
+      this.hasFailedAgain = false
       this.problem = null
       return true
     }
@@ -103,6 +105,7 @@ export class DeliveryBatch {
     this.retryAfter = Math.max(this.retryAfter, outcome.retryAfter)
     this.isGone ||= outcome.isGone
     if (item.isNew || this.isFailing) this.failures++
+    this.hasFailedAgain = this.isFailing
     if (!outcome.isGone) this.fail(item, outcome)
     for (const { change, isNew } of outcome.isGone ? [] : chain.slice(place + 1)) if (isNew) this.putBehind(change)
     return false

@@ -55,6 +55,9 @@ const deliverAll = (batch: DeliveryBatch, { accountId }: ClaimedWebhook, deliver
   )
 }
 
+/** Runs the end of an interrupted turn. A failure is only logged: the lease expires then. */
+const quietly = <A, E>(end: Effect.Effect<A, E>) => Effect.ignoreLogged(Effect.sandbox(end))
+
 const makeRunTurn = Effect.gen(function* () {
   const feed = yield* ChangeFeed
   const repo = yield* WebhooksRepo
@@ -92,10 +95,12 @@ const makeRunTurn = Effect.gen(function* () {
         if (batch === undefined) return 0
         // The time begins here, so that a turn delivers something even if the host or the batch took longer than a turn.
         began ??= clock.unsafeCurrentTimeMillis()
-        yield* deliverAll(batch, webhook, deliver, isLate)
-        const { outcome } = batch
+        const save = Effect.suspend(() => repo.save(webhook, batch.outcome, leaseSeconds))
+        // A process that is being stopped saves what the receiver has accepted, so that only messages on their way are sent again.
+        yield* deliverAll(batch, webhook, deliver, isLate).pipe(Effect.onInterrupt(() => quietly(save)))
         // The webhook was deleted or replayed, or another process has claimed it.
-        if (!(yield* repo.save(webhook, outcome, leaseSeconds))) return 0
+        if (!(yield* save)) return 0
+        const { outcome } = batch
         if (batch.hasFailed || outcome.state !== "active") return batch.delaySeconds
         if (isLate()) return 0
         const { failures, position, problem, setAside } = outcome
@@ -107,7 +112,7 @@ const makeRunTurn = Effect.gen(function* () {
     work(webhook).pipe(
       Effect.flatMap((delay) => repo.release(webhook, delay)),
       // A process that is being stopped releases the webhook immediately.
-      Effect.onInterrupt(() => Effect.ignoreLogged(Effect.sandbox(repo.release(webhook, 0)))),
+      Effect.onInterrupt(() => quietly(repo.release(webhook, 0))),
       Effect.catchAllCause((cause) =>
         Cause.isInterruptedOnly(cause)
           ? Effect.void

@@ -765,6 +765,39 @@ for (const engine of all) {
         })
       )
 
+      it.effect("a worker that is stopped sends again only the messages that were on their way", () =>
+        Effect.gen(function* () {
+          const { actor, arrived, id, receiver } = yield* aWebhook("/stopped")
+          yield* Effect.gen(function* () {
+            const { apply } = yield* CatalogChanges
+            const ids = yield* Effect.replicateEffect(mintId(EntityId), 100)
+            yield* apply(
+              ids.map((id) => CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: {} }))
+            )
+            const accepted = 60
+            const never = new Promise<number>(() => {})
+            receiver.behaviour.answer = ({ message }) => (message.data.seq <= accepted ? 204 : never)
+            yield* hintsAreDue
+            const working = yield* Effect.fork(Effect.flatMap(WebhookWorker, ({ work }) => work))
+            // Then each connection waits for an answer, so all earlier answers were recorded.
+            yield* Effect.sleep(20).pipe(Effect.repeat({ until: () => arrived().length === accepted + maxConnections }))
+            yield* Fiber.interrupt(working)
+            assert.strictEqual((yield* get(id)).position, accepted)
+            receiver.behaviour.answer = () => 204
+            yield* runDue
+            const times = new Map<number, number>()
+            for (const seq of numbers(arrived())) times.set(seq, (times.get(seq) ?? 0) + 1)
+            const onTheirWay = [...times].filter(([, count]) => count === 2).map(([seq]) => seq)
+            assert.deepStrictEqual(
+              onTheirWay.sort((one, other) => one - other),
+              Array.from({ length: maxConnections }, (_, index) => accepted + index + 1)
+            )
+            assert.lengthOf(numbers(arrived()), ids.length + maxConnections)
+            assert.strictEqual((yield* get(id)).position, ids.length)
+          }).pipe(actingAs(actor))
+        })
+      )
+
       it.effect("a receiver that does not answer does not delay others", () =>
         Effect.gen(function* () {
           const { actor, arrived, receiver } = yield* aWebhook("/slow")

@@ -46,4 +46,22 @@ describe("a batch of a webhook whose receiver fails", () => {
     assert.deepInclude(batch.outcome, { position: 1, problem: "It answered 500.", state: "stopped" })
     assert.strictEqual(batch.delaySeconds, delayAfter(2))
   })
+
+  it("is over when the receiver fails again, also after it has accepted a message", () => {
+    const changes = Array.from({ length: maxFailures + 2 }, (_, index) => ({
+      seq: index + 1,
+      at: fromMillis(0),
+      type: "entity.created" as const,
+      entity: { id: EntityId.make(`0b9f5d52-6f0e-7a7c-9b35-2f1f6f3d7a1${index}`), type: "product" as const },
+      what: []
+    }))
+    const batch = new DeliveryBatch({ ...failing, failures: 3 * maxFailures }, changes, [], new Set())
+    const [first = assert.fail("no chain"), ...others] = batch.chains
+    batch.record(first, 0, null)
+    for (const chain of others.slice(0, maxFailures)) {
+      assert.isFalse(batch.isOver)
+      batch.record(chain, 0, { problem: "It answered 500.", isGone: false, retryAfter: 0 })
+    }
+    assert.isTrue(batch.isOver)
+  })
 })
