@@ -21,7 +21,7 @@ export interface Deadlines {
    * The wait for a connection: for the account's semaphore, for a free connection, and for opening a new one, in total.
    */
   readonly connection: number
-  /** The wait for a lock in a request. In background work, the deadline of the statement applies. */
+  /** The wait for a lock in a request. In background work it is two thirds of `background`. */
   readonly lock: number
   /** An open transaction of a request in which the process sends nothing. */
   readonly idleInTransaction: number
@@ -144,7 +144,8 @@ const timeoutsOf = (deadlines: Deadlines, pool: PoolName) => {
   const isBackground = pool === "background"
   return {
     statement_timeout: statement,
-    lock_timeout: isBackground ? statement : Math.min(deadlines.lock, statement),
+    // Shorter than the statement's, so that a wait for a lock is not reported as a statement that has too much to do.
+    lock_timeout: isBackground ? Math.floor((statement * 2) / 3) : Math.min(deadlines.lock, statement),
     idle_in_transaction_session_timeout: isBackground ? deadlines.idleInBackground : deadlines.idleInTransaction
   }
 }

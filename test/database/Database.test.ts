@@ -5,14 +5,28 @@ import { join } from "node:path"
 import { inspect } from "node:util"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it, layer, scoped } from "@effect/vitest"
-import { Deferred, Effect, Fiber, FiberId, Layer, Logger, Option, Redacted, Stream, TestClock } from "effect"
+import {
+  Cause,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  FiberId,
+  Layer,
+  Logger,
+  Option,
+  Redacted,
+  Stream,
+  TestClock
+} from "effect"
 import pg from "pg"
 import * as Database from "../../src/database/Database.ts"
-import { Workload } from "../../src/database/Deadlines.ts"
+import { defaultDeadlines, Workload } from "../../src/database/Deadlines.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { planCustom } from "../../src/database/PlannerHints.ts"
 import * as SqlErrors from "../../src/database/SqlErrors.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
+import { Unavailable } from "../../src/model/Errors.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 
 // layer() binds it.effect and it.scoped to its own clock for the rest of the file, so tests that need the TestClock
@@ -282,10 +296,36 @@ describe.skipIf(!TestDatabase.serverAnswers)("Database.layerServer", () => {
           )
         })
         assert.deepStrictEqual(yield* Effect.provide(byWorkload, Database.layerServer({ url })), {
-          background: [{ ...common, statement: "30s", lock: "30s", idle: "30s" }],
+          background: [{ ...common, statement: "30s", lock: "20s", idle: "30s" }],
           request: [{ ...common, statement: "5s", lock: "5s", idle: "10s" }],
           write: [{ ...common, statement: "8s", lock: "6s", idle: "10s" }]
         })
+      })
+    )
+
+    it.scoped("reports a wait for a lock in background work as such, not as a statement that took too long", () =>
+      Effect.gen(function* () {
+        const url = yield* TestDatabase.TestDatabaseUrl
+        const waiter = Database.layerServer({ url, deadlines: { ...defaultDeadlines, background: 900 } })
+        const run = (text: string) =>
+          Effect.flatMap(SqlClient.SqlClient, (sql) => SqlErrors.orDie(sql.unsafe(text))).pipe(
+            Effect.exit,
+            Effect.map((exit) => {
+              const [defect] = Exit.isFailure(exit) ? Cause.defects(exit.cause) : []
+              return [defect instanceof Unavailable, defect instanceof SqlErrors.StatementTimedOut]
+            })
+          )
+        const holder = new pg.Client({ connectionString: Redacted.value(url) })
+        yield* Effect.promise(() => holder.connect())
+        yield* Effect.addFinalizer(() => Effect.promise(() => holder.end()))
+        yield* Effect.promise(() => holder.query("SELECT pg_advisory_lock(7)"))
+        const outcomes = yield* Effect.all([run("SELECT pg_advisory_xact_lock(7)"), run("SELECT pg_sleep(60)")]).pipe(
+          Effect.provide([waiter, Logger.remove(Logger.defaultLogger)])
+        )
+        assert.deepStrictEqual(outcomes, [
+          [true, false],
+          [true, true]
+        ])
       })
     )
 

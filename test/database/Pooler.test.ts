@@ -210,7 +210,7 @@ describe.skipIf(!serverAnswers || !isThere)("PgBouncer in transaction mode", () 
           )
         for (let round = 0; round < 3; round++) {
           assert.deepStrictEqual(yield* inTransaction("write"), ["8s", "6s", "10s", "UTC"])
-          assert.deepStrictEqual(yield* inTransaction("background"), ["30s", "30s", "30s", "UTC"])
+          assert.deepStrictEqual(yield* inTransaction("background"), ["30s", "20s", "30s", "UTC"])
           assert.deepStrictEqual(yield* Effect.provide(timeouts, pooled), ["30s", "0", "0", "UTC"])
         }
       })
