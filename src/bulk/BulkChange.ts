@@ -61,9 +61,7 @@ export interface BulkStep {
 }
 
 const wordsOf = (kind: EntityKind, refusal: NotFound | ValidationFailed) =>
-  refusal._tag === "NotFound"
-    ? `the ${kind} is not on this store`
-    : refusal.issues.map(({ message }) => message).join("; ")
+  refusal._tag === "NotFound" ? `the ${kind} is not on this store` : refusal.reasons
 
 type Decided = Either.Either<ReadonlyArray<CatalogChange>, string>
 

@@ -169,8 +169,7 @@ const add = Command.make(
     }).pipe(
       Effect.catchTags({
         NotFound: () => missing(account, entity),
-        ValidationFailed: ({ issues }) =>
-          new Refused({ message: `--store: ${issues.map(({ message }) => message).join("; ")}` }),
+        ValidationFailed: ({ reasons }) => new Refused({ message: `--store: ${reasons}` }),
         PimLocked: () => lockedBy(account)
       }),
       withAdmin

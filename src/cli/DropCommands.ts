@@ -153,7 +153,7 @@ const cancel = Command.make("cancel", { id: dropId, account, json }, ({ account,
   }).pipe(
     Effect.catchTags({
       NotFound: missing(account, id),
-      ValidationFailed: ({ issues }) => new Refused({ message: issues.map(({ message }) => message).join("; ") })
+      ValidationFailed: ({ reasons }) => new Refused({ message: reasons })
     }),
     withAdmin
   )

@@ -67,7 +67,7 @@ const commandOf = (command: "pause" | "resume" | "cancel", description: string) 
     }).pipe(
       Effect.catchTags({
         NotFound: missing(account, id),
-        ValidationFailed: ({ issues }) => new Refused({ message: issues.map(({ message }) => message).join("; ") })
+        ValidationFailed: ({ reasons }) => new Refused({ message: reasons })
       }),
       withAdmin
     )

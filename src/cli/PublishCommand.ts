@@ -113,8 +113,7 @@ export const publishCommand = Command.make(
             Option.getOrElse(given, () => ""),
             store
           ),
-        ValidationFailed: ({ issues }) =>
-          new Refused({ message: issues.map(({ message }) => message).join("; "), details: issues }),
+        ValidationFailed: ({ issues, reasons }) => new Refused({ message: reasons, details: issues }),
         PimLocked: () => lockedBy(account)
       }),
       withAdmin

@@ -32,11 +32,6 @@ import {
 } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
 
-const refusedCode = "REFUSED"
-
-/** Whether the draft of an effect was written, but its publish was refused. */
-const isRefused = ({ error, outcome }: DropEffect) => outcome === "failed" && error?.code === refusedCode
-
 /** The ids of an account's linked stores. */
 const makeLinkedIds = Effect.map(
   StoresRepo,
@@ -61,10 +56,7 @@ const makeSettleStarts = Effect.gen(function* () {
         records.map(({ id }) => id)
       ),
       (contents) =>
-        effects.map((effect) => {
-          const record = records.find(({ id }) => id === effect.publicationId)
-          return settleStart(effect, record, contents, linked.has(effect.storeId))
-        })
+        effects.map((effect) => settleStart(effect, recordOf(effect, records), contents, linked.has(effect.storeId)))
     )
 })
 
@@ -84,12 +76,18 @@ const makeStartAndEnd = Effect.gen(function* () {
     Effect.map(
       Effect.either(publishing.requestValues(entityId, storeId, values, { dropId, isTakenBack })),
       Either.mapBoth({
-        onLeft: ({ message }): PublishError => ({ code: refusedCode, message }),
+        onLeft: (refusal): PublishError => ({
+          code: "REFUSED",
+          message: refusal._tag === "ValidationFailed" ? refusal.reasons : refusal.message
+        }),
         onRight: (answer) => (answer.outcome === "nothing_to_publish" ? null : answer.publicationId)
       })
     )
 
-  /** Writes the drafts of a step and requests its publishes. Returns the effects with the ids of the publications. */
+  /**
+   * Writes the drafts of a step and requests its publishes. Returns the effects with the ids of the publications. An effect whose publish
+   * was refused has the error in place of one, and fails when it is settled.
+   */
   const carryOut = (dropId: DropId, step: PlannedStep, isTakenBack: boolean) =>
     Effect.gen(function* () {
       // The entities are locked and no import can begin. A refusal is therefore a defect.
@@ -101,7 +99,7 @@ const makeStartAndEnd = Effect.gen(function* () {
         const answer = answers.get(`${effect.entityId} ${effect.storeId}`)
         if (effect.outcome !== null || answer === undefined) return effect
         return Either.match(answer, {
-          onLeft: (error) => ({ ...effect, outcome: "failed" as const, error }),
+          onLeft: (error) => ({ ...effect, publicationId: null, error }),
           onRight: (publicationId) => ({ ...effect, publicationId })
         })
       })
@@ -181,15 +179,10 @@ const makeSettle = Effect.gen(function* () {
       if (Option.isNone(ended)) return false
       const settled = isStart
         ? yield* settleStarts(due.accountId, open, ended.value, linked)
-        : open.map((effect) =>
-            settleEnd(
-              effect,
-              ended.value.find(({ id }) => id === effect.publicationId)
-            )
-          )
+        : open.map((effect) => settleEnd(effect, recordOf(effect, ended.value)))
       const effects = [...drop.effects.filter(({ outcome }) => outcome !== null), ...settled]
-      // Changes that failed before their draft was written must not touch an equal value of somebody else.
-      if (isStart) yield* withdrawDrafts(due, [...settled, ...drop.effects.filter(isRefused)], linked)
+      // Changes that failed before their draft was written are not among these: an equal value of somebody else must stay.
+      if (isStart) yield* withdrawDrafts(due, settled, linked)
       const outcomes = outcomesOf(drop.changes.length, effects)
       const hasFailed = outcomes.some(({ outcome }) => outcome === "failed")
       yield* repo.move(due, {
@@ -205,13 +198,19 @@ const makeSettle = Effect.gen(function* () {
 const publicationsOf = (effects: ReadonlyArray<DropEffect>) =>
   [...new Set(effects.flatMap(({ publicationId }) => publicationId ?? []))] as Array<PublicationId>
 
-const noRecord: PublishError = { code: "OUTCOME_UNKNOWN", message: "The outcome of the publish is unknown." }
+const recordOf = ({ publicationId }: DropEffect, records: ReadonlyArray<PublicationRecord>) =>
+  records.find(({ id }) => id === publicationId)
 
 const failed = (effect: DropEffect, error: PublishError): DropEffect => ({ ...effect, outcome: "failed", error })
 
+const noRecord: PublishError = { code: "OUTCOME_UNKNOWN", message: "The outcome of the publish is unknown." }
+
+/** Why a publish was refused or failed. */
+const errorOf = (effect: DropEffect, record: PublicationRecord | undefined) => record?.error ?? effect.error ?? noRecord
+
 const settleEnd = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect => {
   if (record?.state === "published") return { ...effect, outcome: "reverted" }
-  return failed(effect, record?.state === "pending" ? unlinkedBeforeReverted : (record?.error ?? noRecord))
+  return failed(effect, record?.state === "pending" ? unlinkedBeforeReverted : errorOf(effect, record))
 }
 
 /**
@@ -224,8 +223,7 @@ const settleStart = (
   contents: ReadonlyMap<PublicationId, PublicationContent>,
   isLinked: boolean
 ): DropEffect => {
-  if (record?.state !== "published")
-    return failed(effect, isLinked ? (record?.error ?? noRecord) : unlinkedBeforePublished)
+  if (record?.state !== "published") return failed(effect, isLinked ? errorOf(effect, record) : unlinkedBeforePublished)
   const content = contents.get(record.id)
   const before = content?._tag === "Fields" ? content.before : undefined
   const acceptedBefore = before === undefined ? effect.acceptedBefore : valueOf(before, effect.field)

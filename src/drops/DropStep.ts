@@ -36,7 +36,7 @@ export const DropEffect = Schema.Struct({
   acceptedBefore: Schema.String,
   /** The publication that was requested last; null: none. */
   publicationId: Schema.NullOr(Schema.String),
-  /** null: the publish has not ended yet. */
+  /** null: the publish has not ended yet, or was refused and is not settled yet. */
   outcome: Schema.NullOr(DropOutcome),
   error: Schema.NullOr(PublishError)
 })

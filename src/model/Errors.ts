@@ -12,6 +12,11 @@ export class ValidationFailed extends Schema.TaggedError<ValidationFailed>()("Va
   /** Makes a failure with one issue. */
   static readonly at = (path: string, message: string) => new ValidationFailed({ issues: [{ path, message }] })
 
+  /** The broken rules without their paths, for a reader who knows the place. */
+  get reasons() {
+    return this.issues.map(({ message }) => message).join("; ")
+  }
+
   override get message() {
     return this.issues
       .map((issue) => (issue.path === "" ? issue.message : `${issue.path}: ${issue.message}`))

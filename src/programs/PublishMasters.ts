@@ -52,7 +52,7 @@ const requestedAlready: Outcome = { outcome: "pending", message: "a publish of t
 const reasonOf = (error: RequestRefusal): string => {
   switch (error._tag) {
     case "ValidationFailed":
-      return error.issues.map(({ message }) => message).join("; ")
+      return error.reasons
     case "RevisionConflict":
       return `the master was changed meanwhile: its draft_revision is now ${error.currentRevision}; call get_master_v1, then publish_master_v1 with the new draft_revision`
     default:

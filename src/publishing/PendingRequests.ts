@@ -53,8 +53,7 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
           const answer = yield* Effect.either(requestDraft(entity.id, storeId, { jobId }))
           if (Either.isRight(answer)) {
             if (answer.right.outcome !== "nothing_to_publish") requested++
-          } else if (answer.left._tag === "ValidationFailed")
-            refused.push({ ...entity, message: answer.left.issues.map(({ message }) => message).join("; ") })
+          } else if (answer.left._tag === "ValidationFailed") refused.push({ ...entity, message: answer.left.reasons })
           else if (answer.left._tag === "PimLocked") return yield* answer.left
           // NotFound: the entity was removed from the store meanwhile, so it is no longer pending.
         }

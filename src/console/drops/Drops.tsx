@@ -73,7 +73,7 @@ export const drops: Surface<Catalog | Drops | MerchantLists | Pictures | Stores 
           // If the form is sent twice, the second request succeeds too.
           if (Either.isRight(cancelled) || drop.status === "cancelled")
             return seeOther(`${dropPath(id)}?note=cancelled`)
-          const problem = cancelled.left.issues.map(({ message }) => message).join("; ")
+          const problem = cancelled.left.reasons
           const refusal = { sentence: "Not cancelled: {problem}.", values: { problem } } as const
           return yield* showDrop(visitor, drop, { refusal })
         })

@@ -152,7 +152,7 @@ export const makeShowEntity = Effect.gen(function* () {
               }
             : {
                 sentence: "Nothing was published to {store}: {problem}.",
-                values: { store: domain, problem: error.issues.map(({ message }) => message).join("; ") }
+                values: { store: domain, problem: error.reasons }
               }
         return { _tag: "Refused", message }
       }

@@ -33,7 +33,7 @@ const chosenIn = (form: Parameters) =>
 const wordsOf = (t: Words, error: RevisionConflict | ValidationFailed) =>
   error._tag === "RevisionConflict"
     ? t("the draft has changed since you opened this page. Check the changes below, then publish again")
-    : error.issues.map(({ message }) => message).join("; ")
+    : error.reasons
 
 /** The page that shows what publishing one entity changes, and the form that publishes it. */
 export const publishReview: Surface<Catalog | Publishing | Stores | PageServices> = surfaceOf(

@@ -103,7 +103,7 @@ export const importReviews: Surface<Stores | PageServices> = surfaceOf(
               error._tag === "ValidationFailed"
                 ? refuse({
                     sentence: "Not read: {problem}.",
-                    values: { problem: error.issues.map(({ message }) => message).join("; ") }
+                    values: { problem: error.reasons }
                   })
                 : Effect.fail(error)
           })

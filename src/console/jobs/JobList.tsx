@@ -116,7 +116,7 @@ export const jobList: Surface<Jobs | Stores | PageServices> = surfaceOf(
           if (Either.isRight(changed) || results[command].includes(job.state))
             return seeOther(`${jobPath(id)}?note=${command}`)
           const refusal = wordsIn(visitor.pageLanguage)("Refused: {problem}.", {
-            problem: changed.left.issues.map(({ message }) => message).join("; ")
+            problem: changed.left.reasons
           })
           return html(visitor, <JobPage visitor={visitor} job={(yield* naming)(job)} refusal={refusal} />, {
             status: 400
