@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Array as Arr, Effect, Layer } from "effect"
+import { sparingly } from "../runtime/Sparingly.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { type ClusterNode, ClusterNodes } from "./ClusterNodes.ts"
 import { defaultDeadlines } from "./Deadlines.ts"
@@ -12,28 +13,41 @@ const unanswered: ReadonlySet<string | undefined> = new Set(["57014", "ETIMEDOUT
 /** Citus accepts no longer limit. */
 const maxNodeMillis = 3_600_000
 
+/** Share of the time in which the accounts are read: with 100,000 of them a read takes 0.4 s, and nodes are checked every 5 s. */
+const readingShare = 0.05
+
 /**
- * The nodes that hold rows, and whether they answer the coordinator within this time. Empty if the tables are not distributed. The
- * session must be new: otherwise the coordinator may use an open connection to a node, for which it has no time limit.
+ * The accounts on each node. The coordinator has a copy of `account` and knows the node of each shard, so this works while a node is
+ * down. MATERIALIZED: the shard of an account is computed once, not for each shard.
+ */
+const accountsByNode = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<ClusterNode["accounts"][number] & { readonly address: string }>`
+    WITH a AS MATERIALIZED (
+      SELECT k.id, k.name, get_shard_id_for_distribution_column('account_state', k.id) AS shardid FROM account k
+    )
+    SELECT a.id, a.name, p.nodename || ':' || p.nodeport AS address
+    FROM a JOIN pg_dist_shard_placement p ON p.shardid = a.shardid
+    ORDER BY a.name, a.id`
+).pipe(Effect.map(Arr.groupBy(({ address }) => address)))
+
+/**
+ * Makes an effect that reads the nodes that hold rows, and whether they answer the coordinator within this time. Empty if the tables are
+ * not distributed. The session must be new: otherwise the coordinator may use an open connection to a node, for which it has no time
+ * limit. If the effect is run again and again, its accounts are older, the more there are.
  */
 export const readNodesWithin = (
   nodeMillis: number
-): Effect.Effect<ReadonlyArray<ClusterNode>, never, SqlClient.SqlClient> =>
-  Effect.gen(function* () {
+): Effect.Effect<ReadonlyArray<ClusterNode>, never, SqlClient.SqlClient> => {
+  const accountsOf = sparingly(readingShare, accountsByNode)
+  return Effect.gen(function* () {
     if (!(yield* isDistributed)) return []
     const sql = yield* SqlClient.SqlClient
     const nodes = yield* sql<{ readonly host: string; readonly port: number; readonly isCoordinator: boolean }>`
       SELECT n.nodename AS host, n.nodeport AS port, n.groupid = 0 AS "isCoordinator" FROM pg_dist_node n
       WHERE n.shouldhaveshards AND n.noderole = 'primary'
       ORDER BY n.groupid`
-    // The coordinator has a copy of this table, and knows the node of each shard. So this works while a node is down.
-    const accounts = yield* sql<ClusterNode["accounts"][number]>`SELECT id, name FROM account ORDER BY name, id`
-    const places = yield* sql<{ readonly id: string; readonly address: string }>`
-      SELECT k.id, p.nodename || ':' || p.nodeport AS address
-      FROM unnest(${accounts.map(({ id }) => id)}::uuid[]) AS k (id)
-      JOIN pg_dist_shard_placement p ON p.shardid = get_shard_id_for_distribution_column('account_state', k.id)`
-    const addressOf = new Map(places.map(({ address, id }) => [id, address]))
-    const accountsOf = Arr.groupBy(accounts, ({ id }) => addressOf.get(id) ?? "")
+    const accounts = yield* accountsOf
     const check = (host: string, port: number) =>
       sql<{ readonly answers: boolean | null }>`
         SELECT set_config('citus.node_connection_timeout', ${String(Math.min(nodeMillis, maxNodeMillis))}, true),
@@ -50,13 +64,14 @@ export const readNodesWithin = (
         address,
         answers,
         isCoordinator,
-        accounts: accountsOf[address] ?? []
+        accounts: accounts[address] ?? []
       }))
     })
   }).pipe(orDie)
+}
 
 /** For tests: the nodes, and which of them answered within the default time. */
-export const readNodes = readNodesWithin(defaultDeadlines.node)
+export const readNodes = Effect.suspend(() => readNodesWithin(defaultDeadlines.node))
 
 /** Maximum number of accounts in one log line. `catalog status` lists all. */
 const maxNamed = 20

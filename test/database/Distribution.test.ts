@@ -23,6 +23,7 @@ import {
 import { aLoadedAccount } from "../faults/AccountLoad.ts"
 import { statementsInPieces, takeRemoteCommands } from "../support/MultiTask.ts"
 import { query } from "../support/RunDatabases.ts"
+import { statementsDuring } from "../support/SentStatements.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 
 const tablesOfSchema = Effect.flatMap(
@@ -200,6 +201,12 @@ describe.skipIf(!TestDatabase.isClusterThere)("distribution of a server with row
           nodes.flatMap(({ accounts }) => accounts),
           8
         )
+        yield* sql`INSERT INTO account (id, name) SELECT gen_random_uuid(), 'Account ' || n FROM generate_series(1, 500) n`
+        const { texts } = yield* statementsDuring(readNodes)
+        const [reading = assert.fail("the accounts were not read")] = texts.filter((text) => text.includes("a.shardid"))
+        const plan = JSON.stringify(yield* sql.unsafe(`EXPLAIN (ANALYZE, FORMAT JSON) ${reading}`))
+        assert.match(plan, /Actual Rows[^0-9]+508\D/)
+        assert.notMatch(plan, /Removed by Join Filter/, "each account was compared with each shard")
         // Services created from here on find the tables distributed.
         yield* fill.pipe(Effect.provide(Layer.fresh(withServices)))
       })

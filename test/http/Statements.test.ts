@@ -1,29 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { WatchedClient } from "../../src/database/WatchedClient.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
+import { statementsDuring } from "../support/SentStatements.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 import { ask, serverWith } from "./Exchange.ts"
-
-/** The texts of all statements that this process sends during `work`. */
-const statementsDuring = <A, E, R>(work: Effect.Effect<A, E, R>) =>
-  Effect.acquireUseRelease(
-    Effect.sync(() => {
-      const { query } = WatchedClient.prototype
-      const texts: Array<string> = []
-      // biome-ignore lint/suspicious/noExplicitAny: query has several overloads, and all pass.
-      WatchedClient.prototype.query = function (this: WatchedClient, ...args: ReadonlyArray<any>): any {
-        texts.push(typeof args[0] === "string" ? args[0] : args[0].text)
-        return query.apply(this, args as never)
-      }
-      return { query, texts }
-    }),
-    ({ texts }) => Effect.map(work, (answer) => ({ answer, texts })),
-    ({ query }) =>
-      Effect.sync(() => {
-        WatchedClient.prototype.query = query
-      })
-  )
 
 /** What a statement reads: the key, the version of the account, or a page of its products. */
 const kindsOf = (texts: ReadonlyArray<string>) =>
