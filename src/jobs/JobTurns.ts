@@ -8,8 +8,8 @@ const maxAccounts = 200
  * remembers its own turns only.
  */
 export interface JobTurns {
-  /** The account of the newest turn comes last. */
-  readonly latest: () => ReadonlyArray<AccountId>
+  /** The turn of each account, from 1 on. The account of the newest turn has the greatest. */
+  readonly latest: () => Readonly<Record<AccountId, number>>
   readonly add: (accountId: AccountId) => void
   /** For a moment at which no job is due, so nobody waits for a turn. */
   readonly forget: () => void
@@ -18,7 +18,7 @@ export interface JobTurns {
 export const makeJobTurns = (): JobTurns => {
   let accounts: ReadonlyArray<AccountId> = []
   return {
-    latest: () => accounts,
+    latest: () => Object.fromEntries(accounts.map((accountId, index) => [accountId, index + 1])),
     add: (accountId) => {
       accounts = [...accounts.filter((other) => other !== accountId), accountId].slice(-maxAccounts)
     },

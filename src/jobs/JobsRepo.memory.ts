@@ -94,6 +94,7 @@ const makeLeases = (
     claim: (only, leaseSeconds) =>
       Effect.gen(function* () {
         const millis = yield* now
+        const latest = turns.latest()
         const due = [...(yield* Ref.get(store)).values()]
           .flatMap((account) => [...account.jobs.values()].map((each) => ({ account, each })))
           .filter(
@@ -106,7 +107,7 @@ const makeLeases = (
           .sort(
             (left, right) =>
               Number(isAutomatic(left.each)) - Number(isAutomatic(right.each)) ||
-              turns.latest().indexOf(left.account.id) - turns.latest().indexOf(right.account.id) ||
+              (latest[left.account.id] ?? 0) - (latest[right.account.id] ?? 0) ||
               left.each.dueAt - right.each.dueAt
           )
         const [first] = due
