@@ -97,9 +97,14 @@ const makeRunTurn = Effect.gen(function* () {
         began ??= clock.unsafeCurrentTimeMillis()
         const save = Effect.suspend(() => repo.save(webhook, batch.outcome, leaseSeconds))
         // A process that is being stopped saves what the receiver has accepted, so that only messages on their way are sent again.
-        yield* deliverAll(batch, webhook, deliver, isLate).pipe(Effect.onInterrupt(() => quietly(save)))
+        const isSaved = yield* Effect.uninterruptibleMask((restore) =>
+          restore(deliverAll(batch, webhook, deliver, isLate)).pipe(
+            Effect.onInterrupt(() => quietly(save)),
+            Effect.zipRight(save)
+          )
+        )
         // The webhook was deleted or replayed, or another process has claimed it.
-        if (!(yield* save)) return 0
+        if (!isSaved) return 0
         const { outcome } = batch
         if (batch.hasFailed || outcome.state !== "active") return batch.delaySeconds
         if (isLate()) return 0

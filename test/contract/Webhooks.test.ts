@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Either, Fiber, Layer, Option, Redacted, Runtime } from "effect"
+import { Deferred, Effect, Either, Fiber, Layer, Option, Redacted, Runtime } from "effect"
 import { OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
 import { ChangeType } from "../../src/drafts/FeedChanges.ts"
 import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
@@ -794,6 +794,41 @@ for (const engine of all) {
             )
             assert.lengthOf(numbers(arrived()), ids.length + maxConnections)
             assert.strictEqual((yield* get(id)).position, ids.length)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("a worker that is stopped while it saves what was accepted sends none of it again", () =>
+        Effect.gen(function* () {
+          const { actor, arrived, id } = yield* aWebhook("/stopped-saving")
+          yield* Effect.gen(function* () {
+            for (const title of ["1", "2", "3"]) yield* anEntity("product", { title })
+            yield* hintsAreDue
+            const repo = yield* WebhooksRepo
+            const isSaving = yield* Deferred.make<void>()
+            const mayGoOn = yield* Deferred.make<void>()
+            const save: typeof repo.save = (webhook, ...outcome) =>
+              (webhook.id === id ? Deferred.succeed(isSaving, undefined) : Effect.void).pipe(
+                Effect.zipRight(webhook.id === id ? Deferred.await(mayGoOn) : Effect.void),
+                Effect.zipRight(repo.save(webhook, ...outcome))
+              )
+            const Saving = WebhookWorker.layer.pipe(
+              Layer.provide([SecretBox.layer, Layer.succeed(WebhooksRepo, { ...repo, save })]),
+              Layer.fresh
+            )
+            const working = yield* Effect.flatMap(WebhookWorker, ({ work }) => work).pipe(
+              Effect.provide(Saving),
+              Effect.fork
+            )
+            yield* Deferred.await(isSaving)
+            const stopping = yield* Effect.fork(Fiber.interrupt(working))
+            // The interruption has arrived by then. If it has not, the test passes, too.
+            yield* Effect.sleep(100)
+            yield* Deferred.succeed(mayGoOn, undefined)
+            yield* Fiber.join(stopping)
+            assert.strictEqual((yield* get(id)).position, 3)
+            yield* runDue
+            assert.sameMembers(numbers(arrived()), [1, 2, 3])
           }).pipe(actingAs(actor))
         })
       )
