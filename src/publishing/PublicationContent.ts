@@ -276,7 +276,11 @@ export const toPush = (
     key: id,
     entityId,
     platformId: own?.platformId ?? null,
-    attributes: withDeletedValues(values.attributes, own?.accepted?.attributes)
+    // A publish that takes fields back may have sent a field that the store never had before. It was not accepted then.
+    attributes: withDeletedValues(values.attributes, {
+      ...own?.accepted?.attributes,
+      ...(content._tag === "Fields" && content.fields)
+    })
   }
   const accepted = [{ entityId, values }]
   switch (content.kind) {
