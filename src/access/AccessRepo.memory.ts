@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Ref } from "effect"
+import { Clock, Effect, Layer, Option, Ref } from "effect"
 import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
@@ -41,6 +41,7 @@ export const layerAccessRepoMemory = (empty: MemorySlices) =>
             .map(({ createdAt, deletingSince, id, name }) => ({ id, name, createdAt, deletingSince }))
             .sort(oldestFirst)
         ),
+        accountName: (id) => Effect.map(Ref.get(store), (state) => Option.fromNullable(state.get(id)?.name)),
         createKey: (accountId, key) =>
           Effect.gen(function* () {
             const createdAt = yield* now

@@ -1,9 +1,9 @@
 import { SqlClient } from "@effect/sql"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { ClusterNodes } from "../database/ClusterNodes.ts"
 import { DirectQuery } from "../database/DirectQuery.ts"
 import { isDistributedAtStart } from "../database/Distribution.ts"
-import { discardRows, findAll, hasRows } from "../database/Rows.ts"
+import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, ApiKeyId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -37,6 +37,8 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
     readonly createAccount: (account: { readonly id: AccountId; readonly name: string }) => Effect.Effect<void>
     /** Every account, oldest first. */
     readonly accounts: Effect.Effect<ReadonlyArray<Account>>
+    /** The name of an account. None: no such account. */
+    readonly accountName: (id: AccountId) => Effect.Effect<Option.Option<string>>
     /** Stores a new key. False: a key with this id already exists. */
     readonly createKey: (accountId: AccountId, key: NewApiKey) => Effect.Effect<boolean>
     /** All keys of the account, including revoked and expired ones, oldest first. */
@@ -62,6 +64,10 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
         () => sql`
           SELECT id, name, rfc3339(created_at) AS "createdAt", rfc3339(deleting_since) AS "deletingSince"
           FROM account ORDER BY created_at, id`
+      )
+
+      const accountName = findOne(Account.pick("name"))(
+        (id: AccountId) => sql`SELECT name FROM account WHERE id = ${id}`
       )
 
       const listKeys = findAll(ApiKey)(
@@ -108,6 +114,11 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
             yield* sql`INSERT INTO import_lock (account_id) VALUES (${id})`
           }).pipe(sql.withTransaction, orDie),
         accounts: accounts(),
+        accountName: (id) =>
+          Effect.map(
+            accountName(id),
+            Option.map(({ name }) => name)
+          ),
         createKey: (accountId, key) =>
           sql`
             INSERT INTO api_key (account_id, id, hash, name, last_four, scopes, expires_at)

@@ -16,7 +16,8 @@ const make = Effect.map(AccessRepo, (access) => ({
     return account
   }),
   /** All accounts, oldest first. */
-  list: access.accounts
+  list: access.accounts,
+  nameOf: access.accountName
 }))
 
 /** Merchant accounts: each owns its catalog, stores and keys. */

@@ -82,17 +82,20 @@ export const makeTeamStatements = (sql: SqlClient) => {
       RETURNING u.id, b.role <> ${role} AS "isChanged"`
   )
 
-  const enable = findOne(ChangedUser)(
-    (accountId: AccountId, email: string) => sql`
-      WITH enabled AS (
-        UPDATE app_user SET disabled_at = NULL
-        WHERE account_id = ${accountId} AND email = ${email} AND disabled_at IS NOT NULL
-        RETURNING account_id, id
+  const enable = findOne(Schema.Struct({ ...ChangedUser.fields, isRefused: Schema.Boolean }))(
+    (accountId: AccountId, email: string, isOperator: boolean) => sql`
+      WITH before AS (
+        SELECT id, disabled_at IS NOT NULL AS disabled, password IS NOT NULL OR ${isOperator} AS "canBeEnabled"
+        FROM app_user WHERE account_id = ${accountId} AND email = ${email} FOR UPDATE
+      ), enabled AS (
+        UPDATE app_user u SET disabled_at = NULL FROM before b
+        WHERE u.account_id = ${accountId} AND u.id = b.id AND b.disabled AND b."canBeEnabled"
+        RETURNING u.id
       ), withdrawn AS (
-        DELETE FROM password_link l USING enabled e WHERE l.account_id = e.account_id AND l.user_id = e.id
+        DELETE FROM password_link l USING enabled e WHERE l.account_id = ${accountId} AND l.user_id = e.id
       )
-      SELECT u.id, EXISTS (SELECT FROM enabled) AS "isChanged"
-      FROM app_user u WHERE u.account_id = ${accountId} AND u.email = ${email}`
+      SELECT b.id, b.disabled AND b."canBeEnabled" AS "isChanged", b.disabled AND NOT b."canBeEnabled" AS "isRefused"
+      FROM before b`
   )
 
   const findRequirement = findOne(Schema.Struct({ isRequired: Schema.Boolean }))(
@@ -126,11 +129,11 @@ export const makeTeamStatements = (sql: SqlClient) => {
     setRole,
     /**
      * Lets a disabled user sign in again. Withdraws the user's unused codes, and a link or connection that was made while the user was
-     * being disabled. None: the account has no such user.
+     * being disabled. `isRefused`: the user has no password, and not the operator enables them. None: the account has no such user.
      */
-    enable: (accountId: AccountId, email: string) =>
+    enable: (accountId: AccountId, email: string, { isOperator }: { readonly isOperator: boolean }) =>
       Effect.gen(function* () {
-        const user = yield* enable(accountId, email)
+        const user = yield* enable(accountId, email, isOperator)
         if (Option.isNone(user) || !user.value.isChanged) return user
         // Not while disabling: that locks the user, for whom a redemption waits, so it must not wait for the redemption's code.
         yield* sql`

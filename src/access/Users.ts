@@ -176,6 +176,25 @@ const makeFreeAddress = (
   }
 }
 
+/**
+ * Lets a disabled user sign in again, with the same password. NotFound: the account has no such user. ValidationFailed: the user has no
+ * password, and an administrator enables them. Only the operator disables such users, to free their address: the account's
+ * administrators must not take it back before its owner has accepted an invitation.
+ */
+const makeEnable = (users: UsersRepo["Type"], transaction: Transaction["Type"]) => {
+  const { recorded } = makeRecording(users, transaction)
+
+  return Effect.fn("Users.enable")(function* (accountId: AccountId, email: string) {
+    const author = yield* authorIn(accountId)
+    const enabled = Effect.filterOrFail(
+      users.enable(accountId, email, { isOperator: author._tag === "Cli" }),
+      (user) => !Option.exists(user, ({ isRefused }) => isRefused),
+      () => ValidationFailed.at("email", "was disabled by the operator, who alone can enable this user")
+    )
+    yield* recorded(accountId, { action: "enabled", email }, enabled)
+  })
+}
+
 const make = Effect.gen(function* () {
   const users = yield* UsersRepo
   const factors = yield* SecondFactorsRepo
@@ -258,9 +277,7 @@ const make = Effect.gen(function* () {
       const disable = recorded(accountId, { action: "disabled", email }, users.disable(accountId, email))
       yield* keepingAnAdministrator(accountId, email, disable)
     }),
-    /** Lets a disabled user sign in again, with the same password. NotFound: the account has no such user. */
-    enable: (accountId: AccountId, email: string) =>
-      recorded(accountId, { action: "enabled", email }, users.enable(accountId, email)),
+    enable: makeEnable(users, transaction),
     /**
      * Sets the language and the time zone of a user. An empty text clears the value. ValidationFailed: not one of `languages`, or
      * not a time zone.

@@ -57,11 +57,13 @@ export const AccessHandlers = AccessRpcs.toLayer(
       listUsers: () => withAccountId(users.list),
       setUserRole: ({ email, role }) => withAccountId((accountId) => users.setRole(accountId, email, role)),
       disableUser: ({ email }) => withAccountId((accountId) => users.disable(accountId, email)),
-      enableUser: ({ email }) => withAccountId((accountId) => users.enable(accountId, email)),
+      // The command line is the operator, who can enable every user.
+      enableUser: ({ email }) =>
+        withAccountId((accountId) => Effect.catchTag(users.enable(accountId, email), "ValidationFailed", Effect.die)),
       freeAddress: Effect.fnUntraced(function* ({ email: given }) {
         const holder = yield* users.findHolder(given)
         const { accountId, email } = holder
-        const account = { id: accountId, name: (yield* accounts.list).find(({ id }) => id === accountId)?.name ?? "" }
+        const account = { id: accountId, name: Option.getOrElse(yield* accounts.nameOf(accountId), () => "") }
         yield* Effect.catchTag(
           users.freeAddress(holder),
           "ValidationFailed",

@@ -8,8 +8,8 @@ import { UsersRepo } from "../../src/access/UsersRepo.ts"
 import { Connections } from "../../src/connections/Connections.ts"
 import { NotFound } from "../../src/model/Errors.ts"
 import type { Role } from "../../src/model/Role.ts"
-import { aConnection, ask, aUser, PagesServer } from "../oauth/PagesServer.ts"
-import { textOf } from "./Merchant.ts"
+import { aConnection, ask, assertErrorPage, aUser, PagesServer } from "../oauth/PagesServer.ts"
+import { csrfOf, textOf } from "./Merchant.ts"
 
 const password = "tern over tarn 1"
 
@@ -60,7 +60,7 @@ layer(PagesServer, { excludeTestServices: true })("an e-mail address that the op
       const page = textOf(yield* ask("/settings/team", { cookie: administrator.cookie }))
       assert.include(page, `Freed the e-mail address of ${email} and disabled them Command line`)
 
-      // The administrator of the account cannot take it back as it was: their new invitation is one among others.
+      // The operator enables the user: a new invitation of the account is one among others.
       yield* users.enable(accountId, email)
       assert.strictEqual(yield* signIn(email), 403)
       const accepted = yield* accept(own)
@@ -68,6 +68,32 @@ layer(PagesServer, { excludeTestServices: true })("an e-mail address that the op
       assert.include((yield* ask("/", { cookie: accepted.cookie })).text, email)
       assert.strictEqual((yield* accept(yield* users.renewLink(accountId, email, 1))).status, 400)
       assert.strictEqual((yield* users.findHolder(email)).accountId, ownAccount)
+    }).pipe(Effect.orDie)
+  )
+
+  it.effect("is not taken back by the administrators of the account, but the operator can enable the user", () =>
+    Effect.gen(function* () {
+      const users = yield* Users
+      const { accountId, administrator, email, holder } = yield* aHolder()
+      yield* users.freeAddress(holder)
+      const path = "/settings/team"
+      const csrf = csrfOf(yield* ask(path, { cookie: administrator.cookie }))
+      const send = (to: string, form: Readonly<Record<string, string>>) =>
+        ask(to, { cookie: administrator.cookie, form: { csrf, ...form } })
+      const { id } = holder
+      const refused = yield* send(`${path}/enable`, { id })
+      assertErrorPage(refused, 409, /<h1>Team<\/h1>/)
+      assert.include(textOf(refused), `${email} was disabled by the operator, who alone can enable this user.`)
+      assert.strictEqual((yield* send(`${path}/link`, { id })).status, 409)
+      assert.strictEqual((yield* send(`${path}/cancel`, { id })).status, 404)
+      assert.strictEqual((yield* send(path, { email, role: "edit" })).status, 400)
+      assert.isNotNull((yield* users.list(accountId)).find((user) => user.id === id)?.disabledAt ?? null)
+
+      yield* users.enable(accountId, email)
+      assert.strictEqual((yield* accept(yield* users.renewLink(accountId, email, 1))).status, 303)
+      // With a password the user is one as any other.
+      yield* users.disable(accountId, email)
+      assert.strictEqual((yield* send(`${path}/enable`, { id })).status, 303)
     }).pipe(Effect.orDie)
   )
 

@@ -476,7 +476,10 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       const set = ask("/set-password", { form: { token: Redacted.value(token), password } })
       assert.strictEqual(yield* pendingAfter(set), "off")
       const repo = yield* UsersRepo
-      const disabled = Effect.zipRight(repo.disable(accountId, email), repo.enable(accountId, email))
+      const disabled = Effect.zipRight(
+        repo.disable(accountId, email),
+        repo.enable(accountId, email, { isOperator: true })
+      )
       assert.strictEqual(yield* pendingAfter(disabled), "off")
     }).pipe(Effect.provide(SecondFactors.layer))
   )

@@ -1,3 +1,4 @@
+import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import { hashOf, mintSecret } from "../../src/access/Secrets.ts"
@@ -6,6 +7,7 @@ import { Users } from "../../src/access/Users.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
 import { timeIn } from "../../src/console/Times.ts"
 import { CurrentActor } from "../../src/model/Actor.ts"
+import type { UserId } from "../../src/model/Ids.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import {
   type Answer,
@@ -29,6 +31,10 @@ const tokenIn = (link: string | undefined) => String(link).split("token=")[1] ??
 
 let invited = 0
 const newEmail = () => `colleague-${++invited}@example.com`
+
+/** Gives a user a password, who keeps the open sessions. */
+const setPassword = (id: UserId) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE app_user SET password = 'digest' WHERE id = ${id}`)
 
 /** An administrator with the Team page open. */
 const anAdministrator = Effect.gen(function* () {
@@ -157,6 +163,7 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
       const { accountId, find, send } = yield* anAdministrator
       const email = newEmail()
       const { userId: id } = yield* aBrowser(accountId, email, "view")
+      yield* setPassword(id)
       yield* send(`${path}/disable`, { id })
       // The link's transaction read the user before, and writes the link after the user was disabled.
       const token = yield* mintSecret("passwordLink")
@@ -178,6 +185,7 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
       const { accountId, cookie, find, invite, send } = yield* anAdministrator
       const email = newEmail()
       const { cookie: theirs, userId: id } = yield* aBrowser(accountId, email, "view")
+      yield* setPassword(id)
       const to = (answer: Answer) => [answer.status, answer.headers.get("location")]
       assert.deepStrictEqual(to(yield* send(`${path}/role`, { id, role: "publish" })), [303, `${path}?note=role`])
       assert.strictEqual((yield* find(email))?.role, "publish")

@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Option, Redacted } from "effect"
 import { AccessRepo } from "../../src/access/AccessRepo.ts"
-import { ApiKeyId } from "../../src/model/Ids.ts"
+import { AccountId, ApiKeyId, nilUuid } from "../../src/model/Ids.ts"
 import { fromMillis, plusMicros } from "../../src/model/Timestamp.ts"
 import { Accounts, ApiKeys, anAccount } from "../../src/testing/index.ts"
 import { serviceEngines } from "../support/ServiceEngines.ts"
@@ -23,6 +23,8 @@ for (const engine of serviceEngines) {
           )
           const places = listed.map(({ createdAt, id }) => `${createdAt} ${id}`)
           assert.deepStrictEqual(places, [...places].sort())
+          assert.deepStrictEqual(yield* accounts.nameOf(first.id), Option.some("First"))
+          assert.deepStrictEqual(yield* accounts.nameOf(AccountId.make(nilUuid)), Option.none())
         })
       )
 

@@ -353,6 +353,7 @@ const keys = (round: number) =>
     yield* access.listKeys(key.accountId)
     yield* access.revokeKey(key.accountId, key.keyId)
     yield* access.accounts
+    assert.isTrue(Option.isSome(yield* access.accountName(accountId)))
   })
 
 const secret = (name: string, round: number) => createHash("sha256").update(`new ${name} ${round}`).digest("hex")
@@ -430,7 +431,7 @@ const access = (round: number) =>
     for (const change of [
       users.setRole(accountId, newEmail, "edit"),
       users.disable(accountId, newEmail),
-      users.enable(accountId, newEmail)
+      users.enable(accountId, newEmail, { isOperator: true })
     ])
       assert.isTrue(Option.exists(yield* change, ({ isChanged }) => isChanged))
     assert.isTrue(yield* users.remove(accountId, newEmail))

@@ -59,11 +59,11 @@ const changes: Readonly<
     ),
   "being disabled and enabled": ({ accountId, email }: Identity) =>
     Effect.flatMap(UsersRepo, (users) =>
-      Effect.zipRight(users.disable(accountId, email), users.enable(accountId, email))
+      Effect.zipRight(users.disable(accountId, email), users.enable(accountId, email, { isOperator: true }))
     ),
   "a freed address": ({ accountId, email }: Identity) =>
     Effect.flatMap(UsersRepo, (users) =>
-      Effect.zipRight(users.takeAddress(accountId, email), users.enable(accountId, email))
+      Effect.zipRight(users.takeAddress(accountId, email), users.enable(accountId, email, { isOperator: true }))
     )
 }
 
