@@ -3,7 +3,6 @@ import { Array as Arr, Effect, Layer } from "effect"
 import { sparingly } from "../runtime/Sparingly.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { type ClusterNode, ClusterNodes } from "./ClusterNodes.ts"
-import { defaultDeadlines } from "./Deadlines.ts"
 import { isDistributed } from "./Distribution.ts"
 import { codeOf, orDie } from "./SqlErrors.ts"
 
@@ -69,9 +68,6 @@ export const readNodesWithin = (
     })
   }).pipe(orDie)
 }
-
-/** For tests: the nodes, and which of them answered within the default time. */
-export const readNodes = Effect.suspend(() => readNodesWithin(defaultDeadlines.node))
 
 /** Maximum number of accounts in one log line. `catalog status` lists all. */
 const maxNamed = 20

@@ -1,8 +1,8 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
-import { readNodes } from "../../src/database/ClusterNodesRepo.ts"
 import { serveCatalog } from "../support/CommandLine.ts"
+import { readNodes } from "../support/ReadNodes.ts"
 import { amount } from "../support/Volume.ts"
 import {
   aLoadedAccount,
