@@ -61,13 +61,10 @@ export const storeNameOf = <Name extends string | null>(
   { store_domain, store_id }: { readonly store_id: StoreId | null; readonly store_domain: Name }
 ): string | Name => linked.find(({ id }) => id === store_id)?.name ?? store_domain
 
-export const importTitle = (
-  t: Words,
-  { fileName, storeDomain }: Pick<ImportRun, "fileName" | "storeDomain">
-): string =>
+export const importTitle = (t: Words, { fileName, storeName }: Pick<ImportRun, "fileName" | "storeName">): string =>
   fileName === null
-    ? t("Refresh of {store}", { store: storeDomain })
-    : t("Import of {file} into {store}", { file: fileName, store: storeDomain })
+    ? t("Refresh of {store}", { store: storeName })
+    : t("Import of {file} into {store}", { file: fileName, store: storeName })
 
 /** The name of an actor at the time of the action. */
 export const actorName = (t: Words, { kind, name }: HistoryActor): string => {

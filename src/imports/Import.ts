@@ -105,6 +105,7 @@ export const ImportRun = Schema.Struct({
   id: ImportId,
   storeId: StoreId,
   storeDomain: Schema.String,
+  storeName: Schema.String,
   source: ImportOrigin,
   /** null: a refresh. */
   fileName: Schema.NullOr(Schema.String),

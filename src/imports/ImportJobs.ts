@@ -22,8 +22,8 @@ const claimOf = ({ accountId, id }: Place) => ({ accountId, id: JobId.make(id), 
 /** Saving a step extends the lease of its job, but a job of an import has none: `JobsRepo.claimOwned`. */
 const noLease = 0
 
-const titleOf = ({ fileName, storeDomain }: ImportRun) =>
-  fileName === null ? `Refresh ${storeDomain}` : `Import ${fileName} into ${storeDomain}`
+const titleOf = ({ fileName, storeName }: ImportRun) =>
+  fileName === null ? `Refresh ${storeName}` : `Import ${fileName} into ${storeName}`
 
 /** The counts that an applied import leaves in the result of its job. */
 const resultOf = ({ summary: { collections, created, files, unlinked, updated } }: ImportRun) => ({

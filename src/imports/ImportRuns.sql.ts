@@ -68,7 +68,7 @@ const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints
 /** Reads import runs. */
 const makeFinders = (sql: SqlClient.SqlClient) => {
   const runColumns = (accountId: AccountId) => sql`
-    i.id, i.store_id AS "storeId", s.domain AS "storeDomain", i.source, i.file_name AS "fileName", i.phase, i.summary,
+    i.id, i.store_id AS "storeId", s.domain AS "storeDomain", s.name AS "storeName", i.source, i.file_name AS "fileName", i.phase, i.summary,
     i.error, jsonb_build_object('kind', i.actor_kind, 'id', i.actor_id, 'name', i.actor_name) AS actor, i.applied,
     i.phase = 'applying' AND i.lease_until IS NULL AS "isPaused", i.takeovers > 0 AS "wasTakenOver",
     EXISTS (SELECT FROM import_lock k WHERE k.account_id = ${accountId} AND k.run_id = i.id) AS "isLocking",

@@ -22,9 +22,9 @@ const nameOf = ({ kind, name }: HistoryActor) =>
 const lockOf = (
   pages: Pages,
   bounds: ConnectionBounds,
-  { actor, createdAt, id, isPaused, phase, source, storeDomain, storeId }: ImportRun
+  { actor, createdAt, id, isPaused, phase, source, storeId, storeName }: ImportRun
 ) => {
-  const store = includes(bounds, storeId) ? storeDomain : "another store"
+  const store = includes(bounds, storeId) ? toSafeText(storeName, 200) : "another store"
   const what = `${source === "csv" ? "an import of a file into" : "a refresh of"} ${store}`
   const page = pages.import(id)
   if (isPaused)

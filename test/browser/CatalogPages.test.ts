@@ -56,7 +56,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await tabTo(page, "Refresh")
           await page.keyboard.press("Enter")
           await page.waitForURL(`${base}/import?**`)
-          assert.strictEqual(await heading(page), "Refresh of tarn.demo.example")
+          assert.strictEqual(await heading(page), "Refresh of Tarn & Tern")
           return idOf(page)
         })
         yield* untilPhase(merchant, id, "reviewing")
@@ -85,7 +85,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           assert.include(String(await page.getByRole("status").textContent()), "waits for your review")
           assert.strictEqual(await page.getByRole("button", { name: /^Refresh/ }).count(), 0)
           await assertAccessible(page, "stores-locked")
-          await page.getByRole("link", { name: "Refresh of tarn.demo.example" }).click()
+          await page.getByRole("link", { name: "Refresh of Tarn & Tern" }).click()
           // The import cannot be accepted while one conflict is undecided.
           assert.strictEqual(await page.getByRole("button", { name: "Accept the import" }).count(), 0)
           await page.getByRole("button", { name: "Take the store's value for all undecided and accept" }).click()

@@ -167,7 +167,7 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       const imports = yield* Imports
       const sql = yield* SqlClient.SqlClient
       const shown = assertPage("/", cookie)
-      const locked = "in: Refresh of tarn.demo.example Nothing else can be changed until it is accepted or discarded."
+      const locked = "in: Refresh of Tarn &amp; Tern Nothing else can be changed until it is accepted or discarded."
       const page = yield* shown
       assert.include(textOf(page), `3 undecided conflicts ${locked} Decide`)
       assert.include(page.text, `<a href="/import?id=${id}">Decide</a>`)
@@ -175,23 +175,23 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       assert.include(textOf(yield* shown), `2 undecided conflicts ${locked} Decide`)
       yield* imports.decide(id, "all", "keep_draft").pipe(actingAs(actor))
       const decided = yield* shown
-      assert.include(textOf(decided), "Ready to be accepted: Refresh of tarn.demo.example")
+      assert.include(textOf(decided), "Ready to be accepted: Refresh of Tarn &amp; Tern")
       assert.include(decided.text, `<a href="/import?id=${id}">Accept or discard</a>`)
       yield* sql`UPDATE import_run SET phase = 'fetching' WHERE id = ${id}`
       const comparing = yield* shown
       assert.match(textOf(comparing), / Needs you (?!.*Refresh of)/)
       assert.include(
         comparing.text,
-        "Refresh of tarn.demo.example</a> is being compared with the catalog. Until it is accepted or discarded"
+        "Refresh of Tarn &amp; Tern</a> is being compared with the catalog. Until it is accepted or discarded"
       )
       // The lease of a process that applies it; without one it is paused.
       yield* sql`UPDATE import_run SET phase = 'applying', lease_until = app_now() + interval '1 hour' WHERE id = ${id}`
       const applying = yield* shown
       assert.match(textOf(applying), / Needs you (?!.*Refresh of)/)
-      assert.include(applying.text, "Refresh of tarn.demo.example</a> is being applied. Until it ends")
+      assert.include(applying.text, "Refresh of Tarn &amp; Tern</a> is being applied. Until it ends")
       yield* sql`UPDATE import_run SET lease_until = NULL WHERE id = ${id}`
       const paused = yield* shown
-      assert.match(textOf(paused), /Paused: Refresh of tarn\.demo\.example Nothing else .* Resume or cancel it/)
+      assert.match(textOf(paused), /Paused: Refresh of Tarn &amp; Tern Nothing else .* Resume or cancel it/)
       assert.include(paused.text, `<a href="/jobs/${id}">Resume or cancel it</a>`)
       assert.notInclude(paused.text, 'class="banner"')
     })

@@ -83,7 +83,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       const text = textOf(page)
       assert.include(
         text,
-        "Refresh of tarn.demo.example Started (done) Read (done) Compared (done) Reviewed Applied State Under review Store tarn.demo.example Source The store itself"
+        "Refresh of Tarn &amp; Tern Started (done) Read (done) Compared (done) Reviewed Applied State Under review Store tarn.demo.example Source The store itself"
       )
       assert.include(text, "Products 0 2 0 Collections 0 0 1 Media files 0 0 2 Read: 3 variants.")
       // With undecided conflicts the import cannot be accepted.

@@ -164,7 +164,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const page = yield* ask("/stores", { cookie })
       assert.include(
         page.text,
-        `<a href="/import?id=${id}">Refresh of tarn.demo.example</a> waits for your review. Until you accept or discard it nothing else can be changed.`
+        `<a href="/import?id=${id}">Refresh of Tarn &amp; Tern</a> waits for your review. Until you accept or discard it nothing else can be changed.`
       )
       assert.notInclude(page.text, 'action="/stores/refresh"')
     })

@@ -160,7 +160,7 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
         next: toImports
       })
       const text = textOf(yield* ask("/imports", { cookie }))
-      assert.include(text, "A file can be imported when Refresh of tarn.demo.example is accepted or discarded.")
+      assert.include(text, "A file can be imported when Refresh of Tarn &amp; Tern is accepted or discarded.")
       assert.notInclude((yield* ask("/imports", { cookie })).text, 'type="file"')
       assert.sameMembers(
         (yield* runs).map((run) => run.id),

@@ -158,9 +158,10 @@ layer(connectorWith(ample), { excludeTestServices: true })("publish_master_v1", 
       const page = `${yield* baseUrlOf}/import?id=${run.id}`
       const who = actor._tag === "Cli" ? "The command line" : assert.fail(actor._tag)
       const locked = (until: string) =>
-        `Locked: ${who} started a refresh of a.demo.example at ${run.createdAt}, and drafts are locked until ${until}a person accepts or discards it at ${page}. Nothing was changed. Call publish_master_v1 again after the import has ended. Tools that read still work.`
-      assert.strictEqual(yield* refusal({ ...first }), locked(""))
+        `Locked: ${who} started a refresh of Tern North at ${run.createdAt}, and drafts are locked until ${until}a person accepts or discards it at ${page}. Nothing was changed. Call publish_master_v1 again after the import has ended. Tools that read still work.`
       const sql = yield* SqlClient.SqlClient
+      yield* sql`UPDATE store SET name = 'Tern North' WHERE account_id = ${accountId} AND id = ${store.id}`
+      assert.strictEqual(yield* refusal({ ...first }), locked(""))
       yield* sql`UPDATE import_run SET phase = 'fetching' WHERE id = ${run.id}`
       assert.strictEqual(yield* refusal({ ...first }), locked("it is compared with the catalog and "))
       // The refusals of another account do not mention this import.

@@ -84,6 +84,7 @@ export const layerMemoryImports = Layer.effect(
             id,
             storeId,
             storeDomain: account?.stores.get(storeId)?.domain ?? "",
+            storeName: account?.stores.get(storeId)?.name ?? "",
             source,
             fileName,
             phase: "fetching",
