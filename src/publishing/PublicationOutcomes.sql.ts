@@ -35,28 +35,30 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
       WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[])`
   )
 
+  // The newest publication of every entity is found in one pass. One look-up for each failed version would be quadratic: no index finds
+  // an entity in the lists of a store's failed publications.
   const failures = findAll(FailedPublication)(
     (accountId: AccountId, limit: number) => sql`
       WITH newest AS (
-        SELECT v.account_id, v.entity_id, v.store_id, s.domain, v.last_publish_error, p.attempts, p.finished_at,
-               row_number() OVER (ORDER BY p.finished_at DESC NULLS LAST, p.sequence DESC, v.entity_id, v.store_id) AS place
+        SELECT DISTINCT ON (b.entity_id, p.store_id) b.entity_id, p.store_id, p.attempts, p.finished_at, p.sequence
+        FROM publication p
+        CROSS JOIN LATERAL unnest(p.brings) AS b (entity_id)
+        WHERE p.account_id = ${accountId} AND p.state = 'failed'
+        ORDER BY b.entity_id, p.store_id, p.sequence DESC
+      ), failed AS (
+        SELECT v.entity_id, v.store_id, s.domain, v.last_publish_error, p.attempts, p.finished_at, p.sequence
         FROM store_version v
         JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
-        LEFT JOIN LATERAL (
-          SELECT f.attempts, f.finished_at, f.sequence
-          FROM publication f
-          WHERE f.account_id = ${accountId} AND f.store_id = v.store_id AND f.state = 'failed'
-            AND f.brings @> ARRAY[v.entity_id]
-          ORDER BY f.sequence DESC LIMIT 1
-        ) p ON true
+        LEFT JOIN newest p ON p.entity_id = v.entity_id AND p.store_id = v.store_id
         WHERE v.account_id = ${accountId} AND v.last_publish_status = 'failed'
-        ORDER BY place LIMIT ${limit}
+        ORDER BY p.finished_at DESC NULLS LAST, p.sequence DESC, v.entity_id, v.store_id
+        LIMIT ${limit}
       )
       SELECT n.entity_id AS "entityId", e.kind AS "entityType", e.title, n.store_id AS "storeId",
              n.domain AS "storeDomain", n.attempts, rfc3339(n.finished_at) AS "finishedAt", n.last_publish_error AS error
-      FROM newest n
+      FROM failed n
       JOIN entity e ON e.account_id = ${accountId} AND e.id = n.entity_id
-      ORDER BY n.place`
+      ORDER BY n.finished_at DESC NULLS LAST, n.sequence DESC, n.entity_id, n.store_id`
   )
 
   const attempts = findAll(PublishAttempt)(
