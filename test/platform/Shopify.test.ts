@@ -9,6 +9,7 @@ import { again, aProduct, attributesOf, aVariant } from "../../src/testing/platf
 import { adminSchema } from "./AdminSchema.ts"
 import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
 import type { Fault } from "./ShopifyServer.ts"
+import type { ShopifyShop } from "./ShopifyShop.ts"
 
 /** A store and its shop. */
 const open = Effect.map(ShopifyTestServer, (server) => {
@@ -45,6 +46,22 @@ const why = {
   nonsense: "its answer is not valid",
   suspended: "it failed several times in a row, so calls are paused for a moment"
 }
+
+/** The ids of new products of a shop. */
+const productsOf = (shop: ShopifyShop, count: number): Array<string> =>
+  Array.from({ length: count }, (_, index) => {
+    const handle = `product-${index}`
+    return shop.productSet({ identifier: { handle }, input: { title: handle, handle } }).product?.id ?? ""
+  })
+
+const aCollection = (members: ReadonlyArray<string>) =>
+  Publication.Collection({
+    key: PublicationId.make(crypto.randomUUID()),
+    entityId: EntityId.make(crypto.randomUUID()),
+    platformId: null,
+    attributes: attributesOf({ title: "Tents" }),
+    members
+  })
 
 describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
   layer(layerShopify().pipe(Layer.provideMerge(layerServer)), { excludeTestServices: true })((it) => {
@@ -352,6 +369,30 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
         }
         yield* without([both, theirs])
         assert.deepStrictEqual([collection.values.title, collection.memberIds], ["Our tents", [both]])
+      })
+    )
+
+    it.effect("members of a collection are compared without reading all of them for each of them", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { shop, store } = yield* open
+        const ids = productsOf(shop, 200)
+        let reads = 0
+        const counted = new Proxy(ids, {
+          get: (target, key, receiver) => {
+            reads += 1
+            return Reflect.get(target, key, receiver)
+          }
+        })
+        const publication = aCollection(ids.slice(0, 100))
+        yield* publish(store, publication)
+        for (const call of [readBack, publish, readBack]) {
+          reads = 0
+          yield* call(store, { ...publication, members: counted })
+          assert.isBelow(reads, 10 * ids.length)
+        }
+        const [collection] = shop.collections.values()
+        assert.deepStrictEqual(collection?.memberIds, ids)
       })
     )
 

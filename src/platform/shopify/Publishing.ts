@@ -149,9 +149,10 @@ const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
   /** The input that makes the collection's members equal to the publication's. Empty if they are equal already. */
   const membership = (store: PlatformStore, id: string, { members }: CollectionPublication) =>
     Effect.gen(function* () {
-      const current = yield* lookups.membersOf(store, id)
-      const toAdd = members.filter((product) => !current.includes(product))
-      const toRemove = current.filter((product) => !members.includes(product))
+      const current = new Set(yield* lookups.membersOf(store, id))
+      const wanted = new Set(members)
+      const toAdd = [...wanted].filter((product) => !current.has(product))
+      const toRemove = [...current].filter((product) => !wanted.has(product))
       if (toAdd.length + toRemove.length === 0) return {}
       const { collection } = yield* client.read(store, Documents.collectionSources, Answers.CollectionSources, { id })
       const sources = collection?.sources ?? []

@@ -22,8 +22,8 @@ export const toPublished = (ids: Iterable<readonly [EntityId, string]>): Publish
 const variantOf = (variant: Answers.LiveVariant, productId: string): PlatformRecord =>
   Mapping.variantRecord(variant, variant.metafields.nodes, productId)
 
-const sameSet = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
-  left.length === right.length && left.every((id) => right.includes(id))
+const sameSet = (left: ReadonlySet<string>, right: ReadonlySet<string>) =>
+  left.size === right.size && [...left].every((id) => right.has(id))
 
 const idOwners: Readonly<Record<Publication["_tag"], IdOwner | null>> = {
   Product: "PRODUCT",
@@ -112,7 +112,7 @@ export const makeReadBack = (client: ShopifyClient) => {
       const isHeld =
         record.entityId === publication.entityId &&
         Mapping.holds("collection", publication, record.attributes) &&
-        sameSet(members, publication.members)
+        sameSet(new Set(members), new Set(publication.members))
       return isHeld ? Option.some(toPublished([[publication.entityId, live.id]])) : Option.none()
     })
 
