@@ -396,6 +396,72 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
+    it.effect("a collection is written in parts, because an input takes at most 250 products", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { asked, shop, store } = yield* open
+        const ids = productsOf(shop, 1_100)
+        const writes = () => asked().filter((name) => /^(Create|Update)Collection$/.test(name))
+        const publication = aCollection(ids.slice(0, 600))
+        yield* publish(store, publication)
+        const [collection] = shop.collections.values()
+        assert(collection !== undefined)
+        assert.deepStrictEqual(collection.memberIds, ids.slice(0, 600))
+        assert.deepStrictEqual(writes(), ["CreateCollection", "UpdateCollection", "UpdateCollection"])
+        const next = { ...publication, members: ids.slice(300) }
+        assert.isTrue(Option.isNone(yield* readBack(store, next)))
+        yield* publish(store, next)
+        assert.deepStrictEqual(collection.memberIds, ids.slice(300))
+        assert.lengthOf(writes(), 5)
+        assert.isTrue(Option.isSome(yield* readBack(store, next)))
+      })
+    )
+
+    it.effect("a collection of the shop gets our source with the first part of the members", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const { shop, store } = yield* open
+        const ids = productsOf(shop, 600)
+        const { collection } = shop.collectionCreate({ collection: { title: "Tents" } })
+        assert(collection !== null)
+        collection.conditionIds.push(...ids.slice(0, 20))
+        yield* publish(store, { ...aCollection(ids), platformId: collection.id })
+        assert.deepStrictEqual(collection.memberIds, ids.slice(20))
+      })
+    )
+
+    const endings: ReadonlyArray<readonly [Fault, object, written: number]> = [
+      ["server", unknown("server", why.server), 250],
+      ["lost", unknown("transport", why.transport), 500],
+      [
+        "refused",
+        {
+          ...refusal("ACCESS_DENIED", "Access denied for field. The store has taken the other values of this publish."),
+          isPartlyWritten: true
+        },
+        250
+      ]
+    ]
+    for (const [fault, outcome, written] of endings)
+      it.effect(`after the fault ${fault} between two parts of a collection, the next publish continues`, () =>
+        Effect.gen(function* () {
+          const { publish, readBack } = yield* PlatformClient
+          const { script, shop, store } = yield* open
+          const ids = productsOf(shop, 600)
+          const publication = aCollection(ids)
+          script("UpdateCollection", fault)
+          assert.deepEqual(told(yield* Effect.flip(publish(store, publication))), outcome as never)
+          const [collection] = shop.collections.values()
+          assert(collection !== undefined)
+          assert.deepStrictEqual(collection.memberIds, ids.slice(0, written))
+          assert.isTrue(Option.isNone(yield* readBack(store, publication)))
+          const { platformIds } = yield* publish(store, publication)
+          assert.deepStrictEqual(collection.memberIds, ids)
+          assert.strictEqual(shop.collections.size, 1)
+          assert.deepStrictEqual(yield* readBack(store, publication), Option.some({ platformIds }))
+        })
+      )
+
     it.effect("an unlisted product is written and read as unlisted", () =>
       Effect.gen(function* () {
         const { publish, pull, readBack } = yield* PlatformClient

@@ -79,6 +79,17 @@ const isRoot = (line: string) => JSON.parse(line).__parentId === undefined
 
 const startOfLastRoot = (lines: ReadonlyArray<string>) => lines.slice(0, lines.findLastIndex(isRoot)).join("\n").length
 
+const maxElements = 250
+
+/** The length of an array in an input that is too long for Shopify. Only `productSet` takes more, up to 2,048 variants. */
+const tooLong = (input: unknown, path = ""): number | undefined => {
+  if (typeof input !== "object" || input === null) return undefined
+  if (Array.isArray(input) && input.length > (path === ".input.variants" ? 2_048 : maxElements)) return input.length
+  return Object.entries(input)
+    .map(([key, value]) => tooLong(value, `${path}.${key}`))
+    .find((length) => length !== undefined)
+}
+
 const operationOf = (document: DocumentNode) => {
   const [definition] = document.definitions
   if (definition?.kind !== "OperationDefinition") throw new Error("no operation")
@@ -253,6 +264,11 @@ export class ShopifyServer {
   async #carryOut(token: string, shop: ShopifyShop, document: DocumentNode, variables: Record<string, unknown>) {
     const [invalid] = validate(this.#schema, document)
     if (invalid !== undefined) return { errors: [{ message: invalid.message }] }
+    const length = tooLong(variables)
+    if (length !== undefined) {
+      const message = `The input array size of ${length} is greater than the maximum allowed of ${maxElements}.`
+      return { errors: [{ message, extensions: { code: "MAX_INPUT_SIZE_EXCEEDED" } }] }
+    }
     const rootValue = {
       ...rootOf(shop),
       bulkOperationRunQuery: async ({ query }: Input) => {

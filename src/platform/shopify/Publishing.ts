@@ -124,53 +124,86 @@ const membersOfOthers = (count: number) =>
     field: null
   })
 
+/** Shopify refuses a call whose input has an array with more elements (https://shopify.dev/docs/api/usage/limits). */
+const maxElements = 250
+
+interface MemberChange {
+  readonly toAdd: ReadonlyArray<string>
+  readonly toRemove: ReadonlyArray<string>
+}
+
+/** Splits a change into parts of one call each. */
+const partsOf = ({ toAdd, toRemove }: MemberChange): ReadonlyArray<MemberChange> =>
+  Array.from({ length: Math.ceil(Math.max(toAdd.length, toRemove.length) / maxElements) }, (_, index) => {
+    const part = (products: ReadonlyArray<string>) => products.slice(index * maxElements, (index + 1) * maxElements)
+    return { toAdd: part(toAdd), toRemove: part(toRemove) }
+  })
+
 const selections = (products: ReadonlyArray<string>) => products.map((productId) => ({ productId }))
+
+const newSource = (products: ReadonlyArray<string>) => ({
+  source: { title: sourceTitle, inclusion: { selections: selections(products) } }
+})
+
+const sourceUpdate = (id: string, { toAdd, toRemove }: MemberChange) => ({
+  condition: { id, inclusion: { selectionsToAdd: selections(toAdd), selectionsToRemove: selections(toRemove) } }
+})
 
 const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
   const lookups = makeLookups(client)
+
+  /** The sources with conditions of a collection; `ours`: the one that we manage. */
+  const sourcesOf = (store: PlatformStore, id: string) =>
+    Effect.map(client.read(store, Documents.collectionSources, Answers.CollectionSources, { id }), ({ collection }) => {
+      const sources = (collection?.sources ?? []).filter(({ __typename }) => __typename === conditionsSource)
+      return { sources, ours: sources.find(({ title }) => title === sourceTitle)?.id ?? null }
+    })
 
   /** Refuses to remove products that would stay in the collection, because other sources than ours have them. */
   const failIfOthersHave = (
     store: PlatformStore,
     ours: string,
-    sources: ReadonlyArray<{ readonly __typename: string; readonly id: string }>,
+    sources: ReadonlyArray<{ readonly id: string }>,
     products: ReadonlyArray<string>
   ) =>
     Effect.gen(function* () {
       const own = yield* lookups.sourceMembersOf(store, ours)
       const others = yield* Effect.forEach(
-        sources.filter(({ __typename, id }) => __typename === conditionsSource && id !== ours),
+        sources.filter(({ id }) => id !== ours),
         ({ id }) => lookups.sourceMembersOf(store, id)
       )
       const staying = products.filter((product) => !own.has(product) || others.some((other) => other.has(product)))
       if (staying.length > 0) return yield* membersOfOthers(staying.length)
     })
 
-  /** The input that makes the collection's members equal to the publication's. Empty if they are equal already. */
+  /** The parts of the change that makes the collection's members equal to the publication's, and our source. */
   const membership = (store: PlatformStore, id: string, { members }: CollectionPublication) =>
     Effect.gen(function* () {
       const current = new Set(yield* lookups.membersOf(store, id))
       const wanted = new Set(members)
       const toAdd = [...wanted].filter((product) => !current.has(product))
       const toRemove = [...current].filter((product) => !wanted.has(product))
-      if (toAdd.length + toRemove.length === 0) return {}
-      const { collection } = yield* client.read(store, Documents.collectionSources, Answers.CollectionSources, { id })
-      const sources = collection?.sources ?? []
-      const ours = sources.find(({ __typename, title }) => __typename === conditionsSource && title === sourceTitle)
-      if (ours === undefined && toRemove.length > 0) return yield* membersOfOthers(toRemove.length)
-      if (ours !== undefined && toRemove.length > 0) yield* failIfOthersHave(store, ours.id, sources, toRemove)
-      return ours === undefined
-        ? { sourcesToCreate: [{ source: { title: sourceTitle, inclusion: { selections: selections(toAdd) } } }] }
-        : {
-            sourcesToUpdate: [
-              {
-                condition: {
-                  id: ours.id,
-                  inclusion: { selectionsToAdd: selections(toAdd), selectionsToRemove: selections(toRemove) }
-                }
-              }
-            ]
-          }
+      const parts = partsOf({ toAdd, toRemove })
+      if (parts.length === 0) return { parts, ours: null }
+      const { ours, sources } = yield* sourcesOf(store, id)
+      if (ours === null && toRemove.length > 0) return yield* membersOfOthers(toRemove.length)
+      if (ours !== null && toRemove.length > 0) yield* failIfOthersHave(store, ours, sources, toRemove)
+      return { parts, ours }
+    })
+
+  const update = (store: PlatformStore, collection: Readonly<Record<string, unknown>>) =>
+    Effect.flatMap(
+      client.write(store, Documents.updateCollection, Answers.UpdateCollection, { collection }),
+      ({ collectionUpdate }) => failIfRefused(collectionUpdate.userErrors)
+    )
+
+  /** Writes the parts after the first. `known`: our source; null: the first part has created it. */
+  const writeParts = (store: PlatformStore, id: string, known: string | null, parts: ReadonlyArray<MemberChange>) =>
+    Effect.gen(function* () {
+      if (parts.length === 0) return
+      const ours = known ?? (yield* sourcesOf(store, id)).ours
+      if (ours === null) return yield* noId
+      for (const part of parts) yield* update(store, { id, sourcesToUpdate: [sourceUpdate(ours, part)] })
     })
 
   return (store: PlatformStore, publication: CollectionPublication) =>
@@ -179,24 +212,29 @@ const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
       const current = yield* lookups.collection(store, publication)
       const input = Mapping.collectionInput(publication)
       if (current === null) {
+        const [first, ...rest] = partsOf({ toAdd: publication.members, toRemove: [] })
         const { collectionCreate } = yield* client.write(store, Documents.createCollection, Answers.CreateCollection, {
-          collection: {
-            ...input,
-            metafields: newMetafields(publication),
-            sources: [{ source: { title: sourceTitle, inclusion: { selections: selections(publication.members) } } }]
-          }
+          collection: { ...input, metafields: newMetafields(publication), sources: [newSource(first?.toAdd ?? [])] }
         })
         yield* failIfRefused(collectionCreate.userErrors)
         if (collectionCreate.collection === null) return yield* noId
-        return toPublished([[publication.entityId, collectionCreate.collection.id]])
+        const { id } = collectionCreate.collection
+        yield* writeParts(store, id, null, rest)
+        return toPublished([[publication.entityId, id]])
       }
-      const members = yield* membership(store, current.id, publication)
-      const { collectionUpdate } = yield* client.write(store, Documents.updateCollection, Answers.UpdateCollection, {
-        collection: { id: current.id, ...input, ...members }
-      })
-      yield* failIfRefused(collectionUpdate.userErrors)
-      yield* setMetafields(client, store, current.id, publication, current.metafields.nodes)
-      return toPublished([[publication.entityId, current.id]])
+      const { id } = current
+      const { ours, parts } = yield* membership(store, id, publication)
+      const [first, ...rest] = parts
+      const members =
+        first === undefined
+          ? {}
+          : ours === null
+            ? { sourcesToCreate: [newSource(first.toAdd)] }
+            : { sourcesToUpdate: [sourceUpdate(ours, first)] }
+      yield* update(store, { id, ...input, ...members })
+      yield* writeParts(store, id, ours, rest)
+      yield* setMetafields(client, store, id, publication, current.metafields.nodes)
+      return toPublished([[publication.entityId, id]])
     })
 }
 
