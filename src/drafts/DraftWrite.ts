@@ -149,7 +149,7 @@ export const maxGallery = 250
 
 /**
  * Writes the order of a gallery, and the stores that show each entry. Stores that do not have the entity keep their entries.
- * Media that are added to the gallery are added to the stores that show them. ValidationFailed: an entry is given twice, or there are
+ * A media file is added to each store that newly shows it. ValidationFailed: an entry is given twice, or there are
  * more than `maxGallery`. NotFound: also for a store that does not have the entity.
  */
 export const decideGallery =
@@ -178,11 +178,11 @@ export const decideGallery =
       }
       return {
         changes: [
-          ...entries
-            .filter(({ mediaId }) => !before.has(mediaId))
-            .flatMap(({ mediaId, storeIds }) =>
-              storeIds.map((storeId) => CatalogChange.AddToStore({ entityId: mediaId, storeId }))
-            ),
+          ...entries.flatMap(({ mediaId, storeIds: shown }) =>
+            shown
+              .filter((id) => !before.get(mediaId)?.includes(id))
+              .map((storeId) => CatalogChange.AddToStore({ entityId: mediaId, storeId }))
+          ),
           CatalogChange.SetGallery({
             entityId,
             entries: entries.map((entry) => ({ mediaId: entry.mediaId, storeIds: storesOf(entry) }))

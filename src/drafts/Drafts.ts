@@ -111,12 +111,12 @@ const makeWrite =
 
 const makeUpdateGallery = (write: ReturnType<typeof makeWrite>) =>
   Effect.fn("Drafts.updateGallery")(
-    (id: EntityId, draftRevision: number, entries: ReadonlyArray<GalleryEntry>, added: ReadonlyArray<EntityId> = []) =>
+    (id: EntityId, draftRevision: number, entries: ReadonlyArray<GalleryEntry>, shown: ReadonlyArray<EntityId> = []) =>
       write(
         id,
         decideGallery(id, draftRevision, entries),
-        mediaOf(entries).filter((mediaId) => !added.includes(mediaId)),
-        added
+        mediaOf(entries).filter((mediaId) => !shown.includes(mediaId)),
+        shown
       )
   )
 
@@ -173,8 +173,8 @@ const make = Effect.gen(function* () {
     ),
     /**
      * Writes the entries of a gallery in order, and the stores that show each. Stores that do not have the entity keep their entries.
-     * `added`: the entries that the gallery does not have yet; they are added to the stores that show them. ValidationFailed: an entry
-     * is given twice, or there are too many. NotFound: also for a store without the entity.
+     * `shown`: the media that a store newly shows; they are added to these stores. ValidationFailed: an entry is given twice, or there
+     * are too many. NotFound: also for a store without the entity, and for a newly shown media file that `shown` does not name.
      */
     updateGallery: makeUpdateGallery(write),
     /**

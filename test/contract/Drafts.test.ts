@@ -506,7 +506,15 @@ for (const engine of featureServiceEngines) {
             const gallery = Effect.map(drafts.sheet(ids.product), (sheet) => sheet.gallery)
             // The product is not on the other store.
             assert.deepStrictEqual(yield* gallery, [entry(ids.media, here.id), entry(second)])
-            const state = yield* drafts.updateGallery(ids.product, revision, [entry(second, here.id), entry(ids.media)])
+            const shownOnce = [entry(second, here.id), entry(ids.media)]
+            const unnamed = drafts.updateGallery(ids.product, revision, shownOnce)
+            assert.strictEqual((yield* Effect.flip(unnamed))._tag, "NotFound")
+            const state = yield* drafts.updateGallery(ids.product, revision, shownOnce, [second])
+            // The store that newly shows the picture has it.
+            assert.deepStrictEqual(
+              (yield* drafts.sheet(second)).stores.map(({ projection }) => projection.store_id),
+              [here.id]
+            )
             assert.strictEqual(state.draft_revision, revision + 1)
             assert.deepStrictEqual(yield* gallery, [entry(second, here.id), entry(ids.media)])
             const [newest] = yield* histories(ids.product)

@@ -211,7 +211,12 @@ export const makeEditGallery = Effect.map(Drafts, (drafts) => {
       if (next === undefined) return yield* new NotFound()
       if (isSame(gallery, change, next.undo)) return { _tag: "Same", edit } as GalleryOutcome
       const written = yield* Effect.either(
-        drafts.updateGallery(view.id, revision, next.entries, change._tag === "Put" ? [change.mediaId] : [])
+        drafts.updateGallery(
+          view.id,
+          revision,
+          next.entries,
+          change._tag === "Put" || change._tag === "Show" ? [change.mediaId] : []
+        )
       )
       if (Either.isRight(written))
         return { _tag: "Saved", edit, undo: next.undo, by: focused(edit, gallery.length) } as GalleryOutcome
