@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Cause, Chunk, Effect, Exit, Option, Schedule } from "effect"
+import { Workload } from "../../src/database/Deadlines.ts"
 import { describe, isSqlError } from "../../src/database/SqlErrors.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import { Unavailable } from "../../src/model/Errors.ts"
@@ -159,7 +160,8 @@ export const productTitles = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ id: string; title: string }>`SELECT id, title FROM entity WHERE title ~ '^w[0-9]+$'`
   return new Map(rows.map(({ id, title }) => [id, title]))
-})
+  // With 1,000,000 products this can take longer than a statement of the service may.
+}).pipe(Effect.provideService(Workload, "migration"))
 
 /** Unexpected results of the accounts. */
 export const refusals = (tallies: ReadonlyArray<Tally>) => ({
