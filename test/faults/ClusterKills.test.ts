@@ -94,12 +94,16 @@ const aProcess = (cluster: OwnCluster) =>
     yield* Effect.addFinalizer(() => Effect.promise(() => running.server.stop("SIGKILL")))
     const served = { port: running.port, isUp: true }
     return Object.assign(served, {
-      /** What the processes logged about the request that a text names. */
+      /** What the processes logged about the request that a text names: the lines with its id, each with the message before it. */
       loggedAbout: (text: string) => {
         const id = /req_[0-9a-f-]{36}/.exec(text)?.[0]
         return id === undefined
           ? []
-          : outputs.flatMap(({ stderr }) => stderr.split("\n").filter((line) => line.includes(id)))
+          : outputs.flatMap(({ stderr }) =>
+              stderr
+                .split("\n")
+                .flatMap((line, index, lines) => (line.includes(id) ? [lines[index - 1] ?? "", line] : []))
+            )
       },
       /** Why the processes could not use the database, one line for each refusal that they logged. */
       refusals: () =>
