@@ -78,8 +78,15 @@ export const makeReadBack = (client: ShopifyClient) => {
     return (platformId !== null || isWhole) && wanted.every((id, index) => id === order[index])
   }
 
+  /** Whether this file of the store is the media. Files without a known id are found by name, so that no other is taken for them. */
+  const isFileOf = (store: PlatformStore, media: PublishedEntity, id: string | undefined) =>
+    media.platformId === id
+      ? Effect.succeed(true)
+      : Effect.map(lookups.file(store, media), (file) => file !== null && file.id === id)
+
   const product = (store: PlatformStore, publication: ProductPublication) =>
-    Effect.map(liveProduct(store, publication), (live) => {
+    Effect.gen(function* () {
+      const live = yield* liveProduct(store, publication)
       if (live === null) return Option.none()
       const { metafields, media } = live.product
       const record = Mapping.productRecord(live.product, metafields.nodes, [])
@@ -87,10 +94,8 @@ export const makeReadBack = (client: ShopifyClient) => {
         Mapping.entityIdOf(metafields.nodes) === publication.entityId &&
         Mapping.holds("product", publication, record.attributes) &&
         media.nodes.length === publication.media.length &&
-        publication.media.every(
-          ({ platformId }, index) => platformId === null || platformId === media.nodes[index]?.id
-        ) &&
-        holdsVariants(publication, live.variants, live.matched)
+        holdsVariants(publication, live.variants, live.matched) &&
+        (yield* Effect.every(publication.media, (each, index) => isFileOf(store, each, media.nodes[index]?.id)))
       return isHeld ? Option.some(live.published) : Option.none()
     })
 
