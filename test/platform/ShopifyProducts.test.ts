@@ -1,7 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
-import { PlatformClient } from "../../src/platform/PlatformClient.ts"
-import { again, aPicture, aProduct } from "../../src/testing/platform/Publications.ts"
+import { PublicationId } from "../../src/model/Ids.ts"
+import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformClient.ts"
+import { Publication } from "../../src/platform/Publication.ts"
+import { again, aPicture, aProduct, attributesOf, aVariant } from "../../src/testing/platform/Publications.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
 
@@ -10,6 +12,23 @@ const open = Effect.map(ShopifyTestServer, (server) => {
   const store = aStore("shopify", crypto.randomUUID())
   return { store, shop: server.open(tokenOf(store)) }
 })
+
+/** Publishes a product with one variant. Returns later publications of the variant: `values` replace its attributes. */
+const publishVariant = (store: PlatformStore) =>
+  Effect.gen(function* () {
+    const { publish } = yield* PlatformClient
+    const variant = aVariant("S")
+    const product = { ...aProduct(), variants: [variant] }
+    const { platformIds } = yield* publish(store, product)
+    return (values: Readonly<Record<string, string>>) =>
+      Publication.Variant({
+        key: PublicationId.make(crypto.randomUUID()),
+        entityId: variant.entityId,
+        platformId: platformIds.get(variant.entityId) ?? null,
+        productPlatformId: platformIds.get(product.entityId) ?? assert.fail("no id"),
+        attributes: { ...variant.attributes, ...attributesOf(values) }
+      })
+  })
 
 describe.skipIf(adminSchema === undefined)("products, variants and pictures on Shopify", () => {
   layer(layerShopify().pipe(Layer.provideMerge(layerServer)), { excludeTestServices: true })((it) => {
@@ -40,6 +59,35 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
         assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, product)), published)
         const reordered = { ...product, media: product.media.toReversed() }
         assert.isTrue(Option.isNone(yield* readBack(store, reordered)))
+      })
+    )
+
+    it.effect("a unit of weight that alone has changed is read back only after it was sent", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { store } = yield* open
+        const variant = yield* publishVariant(store)
+        for (const unit of ["kg", ""]) {
+          const changed = variant({ weight_unit: unit })
+          assert.isTrue(Option.isNone(yield* readBack(store, changed)))
+          const published = yield* publish(store, changed)
+          assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, changed)), published)
+        }
+        const grams = variant({ weight_unit: "g" })
+        assert.isTrue(Option.isSome(yield* readBack(store, grams)), "a weight without a unit is sent in grams")
+      })
+    )
+
+    it.effect("the unit of a weight that is not sent, or that is empty, is not read back", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { store } = yield* open
+        const variant = yield* publishVariant(store)
+        const { attributes, ...kilograms } = variant({ weight_unit: "kg" })
+        const { weight: _, ...without } = attributes
+        assert.isTrue(Option.isSome(yield* readBack(store, { ...kilograms, attributes: without })))
+        yield* publish(store, variant({ weight: "" }))
+        assert.isTrue(Option.isSome(yield* readBack(store, variant({ weight: "", weight_unit: "kg" }))))
       })
     )
   })

@@ -45,6 +45,8 @@ const toAttributes = (kind: EntityKind, texts: Texts, metafields: ReadonlyArray<
 
 const unitByShopify: Texts = { GRAMS: "g", KILOGRAMS: "kg", POUNDS: "lb", OUNCES: "oz" }
 const shopifyByUnit: Texts = Object.fromEntries(Object.entries(unitByShopify).map(([shopify, unit]) => [unit, shopify]))
+/** The unit of a weight that has none. */
+const defaultUnit = "g"
 
 const words = (text: string) => text.toLowerCase().replaceAll("_", "-")
 const constant = (text: string) => text.toUpperCase().replaceAll("-", "_")
@@ -253,7 +255,7 @@ export const optionValuesOf = ({ attributes }: PublishedEntity, names: ReadonlyA
 /** The fields of a variant that the inputs of productSet and of the bulk mutations share. */
 export const variantInput = ({ attributes }: PublishedEntity) => {
   const text = (key: string) => valueOf(attributes, key)
-  const unit = shopifyByUnit[text("weight_unit") || "g"]
+  const unit = shopifyByUnit[text("weight_unit") || defaultUnit]
   return {
     barcode: text("barcode"),
     ...(text("price") === "" ? {} : { price: text("price") }),
@@ -315,6 +317,7 @@ export const metafieldsOf = ({ attributes }: PublishedEntity): ReadonlyArray<Met
 const sameText = (key: string, type: string, ours: string, theirs: string): boolean => {
   if (ours === theirs) return true
   if (key === "weight") return Number(ours) === Number(theirs)
+  if (key === "weight_unit") return (ours || defaultUnit) === theirs
   if (type === "number_decimal") return ours !== "" && theirs !== "" && Number(ours) === Number(theirs)
   if (key === "tags") return [...listOf(ours)].sort().join("\u0001") === [...listOf(theirs)].sort().join("\u0001")
   return ours.trim() === theirs.trim()
@@ -334,10 +337,17 @@ const filledByStore: ReadonlySet<string> = new Set([
   "option3"
 ])
 
+/** Whether the store may have any value. An emptied weight is 0 in any unit. */
+const isLeftToStore = (key: string, attributes: Attributes): boolean => {
+  if (key === "weight") return attributes.weight === undefined
+  if (key === "weight_unit") return valueOf(attributes, "weight") === ""
+  return filledByStore.has(key) && valueOf(attributes, key) === ""
+}
+
 /** Keys that a publication does not send, so they are not compared. */
 const notSent: Readonly<Record<EntityKind, ReadonlySet<string>>> = {
   product: new Set(["options"]),
-  variant: new Set(["title", "weight_unit"]),
+  variant: new Set(["title"]),
   collection: new Set(),
   media: new Set(["url", "mime_type", "width", "height", "file_size", "file_name"])
 }
@@ -345,12 +355,10 @@ const notSent: Readonly<Record<EntityKind, ReadonlySet<string>>> = {
 export const holds = (kind: EntityKind, { attributes }: PublishedEntity, theirs: Attributes): boolean =>
   [...Object.entries(builtInFields[kind]).map(([key, type]) => ({ key, type })), ...metafieldKeys(attributes)]
     .filter(({ key }) => !notSent[kind].has(key))
-    .every(({ key, type }) => {
-      const ours = valueOf(attributes, key)
-      const isLeftToStore =
-        ours === "" && (filledByStore.has(key) || (key === "weight" && attributes.weight === undefined))
-      return isLeftToStore || sameText(key, type, ours, valueOf(theirs, key))
-    })
+    .every(
+      ({ key, type }) =>
+        isLeftToStore(key, attributes) || sameText(key, type, valueOf(attributes, key), valueOf(theirs, key))
+    )
 
 const metafieldKeys = (attributes: Attributes) =>
   Object.entries(attributes).flatMap(([key, { type }]) => (key.includes(".") ? [{ key, type }] : []))
