@@ -6,11 +6,17 @@ import { Publication } from "../../src/platform/Publication.ts"
 import { again, aPicture, aProduct, attributesOf, aVariant } from "../../src/testing/platform/Publications.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
+import type { Fault } from "./ShopifyServer.ts"
 
 /** A store and its shop. */
 const open = Effect.map(ShopifyTestServer, (server) => {
   const store = aStore("shopify", crypto.randomUUID())
-  return { store, shop: server.open(tokenOf(store)) }
+  const token = tokenOf(store)
+  return {
+    store,
+    shop: server.open(token),
+    script: (operation: string, fault: Fault) => server.script(token, operation, fault)
+  }
 })
 
 /** Publishes a product with one variant. Returns later publications of the variant: `values` replace its attributes. */
@@ -59,6 +65,44 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
         assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, product)), published)
         const reordered = { ...product, media: product.media.toReversed() }
         assert.isTrue(Option.isNone(yield* readBack(store, reordered)))
+      })
+    )
+
+    it.effect("the alt text of a picture that the store has without an accepted publish is sent", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { script, shop, store } = yield* open
+        const product = aProduct()
+        const [picture] = product.media
+        assert(picture !== undefined)
+        script("SetMetafields", "refused")
+        assert.strictEqual((yield* Effect.flip(publish(store, product)))._tag, "PlatformRefused")
+        const [file] = shop.files.values()
+        assert.strictEqual(file?.alt, "The keel-jumper")
+        const changed = {
+          ...product,
+          media: [{ ...picture, attributes: { ...picture.attributes, ...attributesOf({ alt: "From the side" }) } }]
+        }
+        yield* publish(store, product)
+        assert.isTrue(Option.isNone(yield* readBack(store, changed)))
+        const published = yield* publish(store, changed)
+        assert.deepStrictEqual([shop.files.size, file?.alt], [1, "From the side"])
+        assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, changed)), published)
+      })
+    )
+
+    it.effect("the alt text of a picture that is published alone is not sent with its product", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { shop, store } = yield* open
+        const product = aProduct()
+        const { platformIds } = yield* publish(store, product)
+        const [file] = shop.files.values()
+        assert(file !== undefined)
+        file.alt = "Written in the store"
+        yield* publish(store, again(product, platformIds))
+        assert.strictEqual(file.alt, "Written in the store")
+        assert.isTrue(Option.isSome(yield* readBack(store, again(product, platformIds))))
       })
     )
 

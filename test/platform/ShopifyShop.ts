@@ -215,7 +215,11 @@ export class ShopifyShop {
     Object.assign(product.values, values)
     if (metafields !== undefined) product.metafieldValues = merged([], metafields)
     if (files !== undefined)
-      product.gallery = files.map((file: Input) => (file.id == null ? this.makeFile(file).id : file.id))
+      product.gallery = files.map((file: Input) => {
+        const known = this.files.get(file.id) ?? this.makeFile(file)
+        if (file.alt != null) known.alt = file.alt
+        return known.id
+      })
     if (productOptions !== undefined)
       product.optionList = productOptions.map(({ name, values }: Input) => ({
         name,

@@ -303,6 +303,15 @@ export const fileInput = (media: PublishedEntity) => {
   }
 }
 
+/**
+ * The input of a file in a gallery. `id`: the file in the store, if there is one. A file with another id than the known one was
+ * found by its name: its alt text may be from a publish whose values do not count as accepted.
+ */
+export const galleryInput = (media: PublishedEntity, id: string | undefined) => {
+  if (id === undefined) return fileInput(media)
+  return id === media.platformId ? { id } : { id, alt: valueOf(media.attributes, "alt") }
+}
+
 /** The metafields of a publication: all attributes whose key contains a dot. */
 export const metafieldsOf = ({ attributes }: PublishedEntity): ReadonlyArray<MetafieldValues> =>
   Object.entries(attributes)

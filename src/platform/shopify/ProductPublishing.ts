@@ -37,10 +37,7 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
         identifier: current === null ? { customId: Mapping.customIdOf(publication.entityId) } : { id: current.id },
         input: {
           ...Mapping.productInput(publication),
-          files: publication.media.map((media, index) => {
-            const file = files[index]
-            return file === null || file === undefined ? Mapping.fileInput(media) : { id: file.id }
-          }),
+          files: publication.media.map((media, index) => Mapping.galleryInput(media, files[index]?.id)),
           ...(isFirst || current === null ? firstVariants(publication, before) : {})
         }
       })

@@ -25,6 +25,9 @@ const variantOf = (variant: Answers.LiveVariant, productId: string): PlatformRec
 const sameSet = (left: ReadonlySet<string>, right: ReadonlySet<string>) =>
   left.size === right.size && [...left].every((id) => right.has(id))
 
+const hasAlt = ({ alt }: Answers.FileValues, { attributes }: PublishedEntity) =>
+  (alt ?? "") === valueOf(attributes, "alt")
+
 const idOwners: Readonly<Record<Publication["_tag"], IdOwner | null>> = {
   Product: "PRODUCT",
   Variant: "PRODUCTVARIANT",
@@ -78,11 +81,11 @@ export const makeReadBack = (client: ShopifyClient) => {
     return (platformId !== null || isWhole) && wanted.every((id, index) => id === order[index])
   }
 
-  /** Whether this file of the store is the media. Files without a known id are found by name, so that no other is taken for them. */
+  /** Whether this file of the store is the media. A file that is not known by its id is found by its name, and was sent with its alt text. */
   const isFileOf = (store: PlatformStore, media: PublishedEntity, id: string | undefined) =>
     media.platformId === id
       ? Effect.succeed(true)
-      : Effect.map(lookups.file(store, media), (file) => file !== null && file.id === id)
+      : Effect.map(lookups.file(store, media), (file) => file !== null && file.id === id && hasAlt(file, media))
 
   const product = (store: PlatformStore, publication: ProductPublication) =>
     Effect.gen(function* () {
@@ -123,9 +126,7 @@ export const makeReadBack = (client: ShopifyClient) => {
 
   const media = (store: PlatformStore, entity: PublishedEntity) =>
     Effect.map(lookups.file(store, entity), (live) =>
-      live !== null && (live.alt ?? "") === valueOf(entity.attributes, "alt")
-        ? Option.some(toPublished([[entity.entityId, live.id]]))
-        : Option.none()
+      live !== null && hasAlt(live, entity) ? Option.some(toPublished([[entity.entityId, live.id]])) : Option.none()
     )
 
   const read = (store: PlatformStore, publication: Publication) => {
