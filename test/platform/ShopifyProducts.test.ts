@@ -3,7 +3,7 @@ import { Effect, Layer, Option } from "effect"
 import { PublicationId } from "../../src/model/Ids.ts"
 import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformClient.ts"
 import { Publication } from "../../src/platform/Publication.ts"
-import { again, aPicture, aProduct, attributesOf, aVariant } from "../../src/testing/platform/Publications.ts"
+import { again, aPicture, aProduct, attributesOf, aVariant, entity } from "../../src/testing/platform/Publications.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
 import type { Fault } from "./ShopifyServer.ts"
@@ -15,6 +15,7 @@ const open = Effect.map(ShopifyTestServer, (server) => {
   return {
     store,
     shop: server.open(token),
+    asked: () => server.asked.get(token) ?? [],
     script: (operation: string, fault: Fault) => server.script(token, operation, fault)
   }
 })
@@ -103,6 +104,29 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
         yield* publish(store, again(product, platformIds))
         assert.strictEqual(file.alt, "Written in the store")
         assert.isTrue(Option.isSome(yield* readBack(store, again(product, platformIds))))
+      })
+    )
+
+    it.effect("an external video is found among all of the store, page by page until it is found", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { asked, script, shop, store } = yield* open
+        const makeVideo = (index: number) =>
+          shop.makeFile({ contentType: "EXTERNAL_VIDEO", originalSource: `https://video.example/${index}` })
+        for (let index = 0; index < 60; index++) makeVideo(index)
+        const video = Publication.Media({
+          key: PublicationId.make(crypto.randomUUID()),
+          ...entity({ alt: "Knitting", url: "https://video.example/knitting", mime_type: "text/html" })
+        })
+        script("CreateFiles", "lost")
+        assert.strictEqual((yield* Effect.flip(publish(store, video)))._tag, "PlatformOutcomeUnknown")
+        for (let index = 60; index < 160; index++) makeVideo(index)
+        const searched = () => asked().filter((name) => name === "FilesBy").length
+        const before = searched()
+        assert.isTrue(Option.isSome(yield* readBack(store, video)))
+        assert.strictEqual(searched() - before, 2)
+        yield* publish(store, video)
+        assert.strictEqual(shop.files.size, 161)
       })
     )
 

@@ -259,7 +259,7 @@ export const CollectionSources = Struct({
 })
 export const SourceMembers = Struct({ node: NullOr(Struct({ products: page(Id) })) })
 export const FileById = Struct({ node: NullOr(FileValues) })
-export const FilesBy = Struct({ files: nodes(FileValues) })
+export const FilesBy = Struct({ files: page(FileValues) })
 export const IdDefinition = Struct({ metafieldDefinitions: nodes(Struct({ id: Str, type: TypeName })) })
 
 export const DefineId = wrote("metafieldDefinitionCreate")

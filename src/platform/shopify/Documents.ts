@@ -202,7 +202,9 @@ export const sourceMembers = `query SourceMembers($id: ID!, $after: String) {
 
 export const fileById = `query FileById($id: ID!) { node(id: $id) { ... on File { ${fileValues} } } }`
 
-export const filesBy = `query FilesBy($query: String!) { files(first: 50, query: $query) { nodes { ${fileValues} } } }`
+export const filesBy = `query FilesBy($query: String!, $after: String) {
+  files(first: 50, query: $query, after: $after) { nodes { ${fileValues} } ${pageInfo} }
+}`
 
 /** The definition of our id metafield. Without it, Shopify cannot find or create a record by custom id. */
 export const idDefinition = `query IdDefinition($ownerType: MetafieldOwnerType!, $namespace: String!, $key: String!) {

@@ -214,13 +214,14 @@ const searchFor = (media: PublishedEntity) =>
     : term("filename", fileNameFor(media))
 
 const makeFindFile =
-  ({ read }: ShopifyClient) =>
+  (client: ShopifyClient) =>
   (store: PlatformStore, media: PublishedEntity): Found<Answers.FileValues> =>
     Effect.gen(function* () {
       if (media.platformId !== null) {
-        const { node } = yield* read(store, Documents.fileById, Answers.FileById, { id: media.platformId })
+        const { node } = yield* client.read(store, Documents.fileById, Answers.FileById, { id: media.platformId })
         if (node !== null) return node
       }
-      const { files } = yield* read(store, Documents.filesBy, Answers.FilesBy, { query: searchFor(media) })
-      return files.nodes.find((found) => isNamedAfter(found, media)) ?? null
+      const query = searchFor(media)
+      const files = pages(client, store, Documents.filesBy, Answers.FilesBy, { query }, (answer) => answer.files)
+      return Option.getOrNull(yield* Stream.runHead(Stream.filter(files, (file) => isNamedAfter(file, media))))
     })
