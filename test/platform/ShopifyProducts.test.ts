@@ -158,5 +158,38 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
         assert.isTrue(Option.isSome(yield* readBack(store, variant({ weight: "", weight_unit: "kg" }))))
       })
     )
+
+    it.effect("a variant is read with 250 metafields", () =>
+      Effect.gen(function* () {
+        const { find, publish, readBack } = yield* PlatformClient
+        const { shop, store } = yield* open
+        const variant = yield* publishVariant(store)
+        const [live] = [...shop.products.values()].flatMap(({ variantList }) => variantList)
+        assert(live !== undefined)
+        const ofApps = Array.from({ length: 245 }, (_, index) => ({
+          namespace: "app",
+          key: `field-${index}`,
+          type: "single_line_text_field",
+          value: "theirs"
+        }))
+        live.metafieldValues.unshift(...ofApps)
+        assert.isTrue(Option.isSome(yield* readBack(store, variant({}))))
+        const emptied = variant({ "care.wash_at": "" })
+        assert.isTrue(Option.isNone(yield* readBack(store, emptied)))
+        const published = yield* publish(store, emptied)
+        assert.deepStrictEqual(
+          live.metafieldValues.filter(({ namespace }) => namespace !== "app").map(({ key }) => key),
+          ["entity_id"]
+        )
+        assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, emptied)), published)
+        for (const platformId of [emptied.platformId, null]) {
+          const found = Option.getOrThrow(yield* find(store, "variant", { ...emptied, platformId }))
+          assert.lengthOf(
+            Object.keys(found.attributes).filter((key) => key.startsWith("app.")),
+            245
+          )
+        }
+      })
+    )
   })
 })

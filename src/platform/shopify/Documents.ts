@@ -24,8 +24,10 @@ const fileValues = `
 
 const shopMetafields = `metafields(first: 250) { nodes { namespace key type value } }`
 
-/** Reads fewer metafields, so that a page of variants stays within the cost limit of one query. */
-const liveVariant = `${variantValues} metafields(first: 40) { nodes { namespace key type value } }`
+const oneVariant = `${variantValues} ${shopMetafields} product { id }`
+
+/** Reads fewer metafields of each variant, so that a page of variants stays within the cost limit of one query. */
+const pagedVariant = `${variantValues} metafields(first: 40) { nodes { namespace key type value } }`
 
 const liveProduct = `
   ${productValues}
@@ -163,15 +165,15 @@ export const variantsBySku = `query VariantsBySku($query: String!) {
 }`
 
 export const productVariants = `query ProductVariants($id: ID!, $after: String) {
-  product(id: $id) { variants(first: 20, after: $after) { nodes { ${liveVariant} } ${pageInfo} } }
+  product(id: $id) { variants(first: 20, after: $after) { nodes { ${pagedVariant} } ${pageInfo} } }
 }`
 
 export const variantById = `query VariantById($id: ID!) {
-  productVariant(id: $id) { ${liveVariant} product { id } }
+  productVariant(id: $id) { ${oneVariant} }
 }`
 
 export const variantByCustomId = `query VariantByCustomId($customId: UniqueMetafieldValueInput!) {
-  productVariantByIdentifier(identifier: { customId: $customId }) { ${liveVariant} product { id } }
+  productVariantByIdentifier(identifier: { customId: $customId }) { ${oneVariant} }
 }`
 
 export const collectionById = `query CollectionById($id: ID!) {
