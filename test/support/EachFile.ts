@@ -1,11 +1,19 @@
 import { appendFileSync, readFileSync } from "node:fs"
 import { effect, flakyTest, it, layer, live, prop, scoped, scopedLive } from "@effect/vitest"
-import { afterAll, expect } from "vitest"
+import { Option } from "effect"
+import { afterAll, chai, expect } from "vitest"
 
 Reflect.get(setTimeout, "restore")?.()
 
 // `layer` replaces methods of vitest's `it`, which all test files of a worker share.
 Object.assign(it, { effect, flakyTest, layer, live, prop, scoped, scopedLive })
+
+// Without this, chai finds that any Some equals None: both can be iterated by generators, and chai compares the iterators, which are equal.
+chai.config.deepEqual = (expected, actual) =>
+  chai.util.eql(expected, actual, {
+    comparator: (left: unknown, right: unknown) =>
+      Option.isOption(left) && Option.isOption(right) && left._tag !== right._tag ? false : null
+  })
 
 const settings = () => ({ ...process.env, cwd: process.cwd(), umask: String(process.umask()) })
 
