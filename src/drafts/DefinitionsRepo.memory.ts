@@ -11,7 +11,7 @@ export const layerDefinitionsRepoMemory = Layer.effect(
     find: (accountId, ownerType, namespace, key) =>
       Effect.map(Ref.get(store), (state) =>
         Option.fromNullable(
-          metafieldDefinitions(state.get(accountId)).find(
+          metafieldDefinitions(state.get(accountId), null).find(
             (each) => each.owner_type === ownerType && each.namespace === namespace && each.key === key
           )
         )

@@ -49,14 +49,20 @@ export const definitionColumns = (sql: SqlClient.SqlClient, accountId: string): 
   FROM metafield_definition d
   ${definitionInForce(sql, accountId)}`
 
-/** Leaves out definitions that only other stores have. A definition without stores was made in the account. */
-const isOfStores = (sql: SqlClient.SqlClient, accountId: string, stores: ReadonlyArray<string>): Fragment => sql`
-  AND coalesce((
-    SELECT bool_or(s.id = ANY (${[...stores]}::uuid[]))
-    FROM store s
+/** Leaves out definitions that neither the account itself nor one of these stores (null: all) has. */
+export const isVisible = (
+  sql: SqlClient.SqlClient,
+  accountId: string,
+  stores: ReadonlyArray<string> | null
+): Fragment =>
+  stores === null
+    ? sql``
+    : sql`
+  AND (d.own IS NOT NULL OR EXISTS (
+    SELECT FROM store s
     JOIN metafield_definition_store h ON h.account_id = ${accountId} AND h.store_id = s.id AND h.definition_id = d.id
-    WHERE s.account_id = ${accountId} AND s.status = 'linked'
-  ), true)`
+    WHERE s.account_id = ${accountId} AND s.status = 'linked' AND s.id = ANY (${[...stores]}::uuid[])
+  ))`
 
 /** Reads the applicable definitions of all owner types, ordered by owner type and key. */
 export const readMetafieldRules = (sql: SqlClient.SqlClient) =>
@@ -65,7 +71,7 @@ export const readMetafieldRules = (sql: SqlClient.SqlClient) =>
       SELECT d.owner_type AS "ownerType", d.namespace || '.' || d.key AS key, o.type, o.validations
       FROM metafield_definition d
       ${definitionInForce(sql, accountId)}
-      WHERE d.account_id = ${accountId} ${stores === null ? sql`` : isOfStores(sql, accountId, stores)}
+      WHERE d.account_id = ${accountId} ${isVisible(sql, accountId, stores)}
       ORDER BY d.owner_type COLLATE "C", key COLLATE "C"`
   )
 
@@ -80,8 +86,8 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
   DefinitionsRepo,
   {
     /**
-     * The applicable definitions of all owner types, ordered by owner type and key, without those that only other stores
-     * than these (null: all) have.
+     * The applicable definitions of all owner types, ordered by owner type and key, without those that neither the account
+     * itself nor one of these stores (null: all) has.
      */
     readonly metafields: (
       accountId: AccountId,

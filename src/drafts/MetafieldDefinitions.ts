@@ -33,7 +33,7 @@ const make = Effect.gen(function* () {
       return new KeyRules(yield* repo.metafields(accountId, stores))
     })
   return {
-    /** The rules of all keys. A caller that is limited to some stores does not know keys that only other stores define. */
+    /** The rules of all keys. A caller that is limited to some stores knows the keys of the account itself and of these stores. */
     rules,
     /** The rules of all keys, and of the definitions of an import. If a key has a definition already, that definition wins. */
     rulesWith: (accountId: AccountId, imported: ReadonlyArray<PlatformMetafieldDefinition>) =>

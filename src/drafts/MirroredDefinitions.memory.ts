@@ -58,8 +58,14 @@ export const sortedBy = <A>(items: ReadonlyArray<A>, partsOf: (item: A) => Reado
     })
     .map(({ item }) => item)
 
-/** The applicable definitions: of a store's platform, else the account's own, else of a store's imported file. */
-export const metafieldDefinitions = (account: MemoryAccount | undefined): ReadonlyArray<MetafieldDefinition> => {
+/**
+ * The applicable definitions: of a store's platform, else the account's own, else of a store's imported file. Those that neither
+ * the account itself nor one of the visible stores (null: all) has are left out.
+ */
+export const metafieldDefinitions = (
+  account: MemoryAccount | undefined,
+  visible: ReadonlyArray<StoreId> | null
+): ReadonlyArray<MetafieldDefinition> => {
   const own: MemoryAccount["definitions"] = account?.definitions ?? new Map()
   const onStores = linkedStores(account).flatMap(({ id: storeId }) =>
     [...(account?.mirroredDefinitions.get(storeId)?.values() ?? [])].map((record) => ({ ...record, storeId }))
@@ -72,6 +78,7 @@ export const metafieldDefinitions = (account: MemoryAccount | undefined): Readon
       const contents = group.map(({ content }) => content)
       const first = contents.find(({ platform_id }) => platform_id !== "") ?? own.get(id) ?? contents[0]
       if (first === undefined) return []
+      if (visible !== null && !own.has(id) && !group.some(({ storeId }) => visible.includes(storeId))) return []
       const { description, key, name, namespace, owner_type, type, validations } = first
       return [
         {
@@ -89,19 +96,14 @@ export const metafieldDefinitions = (account: MemoryAccount | undefined): Readon
   )
 }
 
-/** `visible`: definitions that only other stores have are left out; null: all stores. */
+/** `visible` as in `metafieldDefinitions`. */
 export const metafieldRules = (
   account: MemoryAccount | undefined,
   visible: ReadonlyArray<StoreId> | null
 ): ReadonlyArray<MetafieldRule> =>
-  metafieldDefinitions(account)
-    .filter(
-      ({ stores }) =>
-        visible === null || stores.length === 0 || stores.some(({ store_id }) => visible.includes(store_id))
-    )
-    .map(({ key, namespace, owner_type, type, validations }) => ({
-      ownerType: owner_type,
-      key: `${namespace}.${key}`,
-      type,
-      validations
-    }))
+  metafieldDefinitions(account, visible).map(({ key, namespace, owner_type, type, validations }) => ({
+    ownerType: owner_type,
+    key: `${namespace}.${key}`,
+    type,
+    validations
+  }))

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, type Option } from "effect"
 import { CurrentActor, withAccountId } from "../model/Actor.ts"
-import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
+import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import type { OwnerType } from "../model/Definition.ts"
 import { NotFound } from "../model/Errors.ts"
 import type { EntityId, RecordId } from "../model/Ids.ts"
@@ -26,12 +26,8 @@ const make = Effect.gen(function* () {
     /** Ordered by owner type, namespace and key. `ownerType` null: all owner types. */
     metafieldDefinitions: Effect.fnUntraced(function* (ownerType: OwnerType | null) {
       const { accountId } = yield* CurrentActor
-      const bounds = yield* CurrentBounds
-      const all = yield* repo.metafieldDefinitions(accountId, ownerType)
-      // A definition without stores was made in this account and not read from a store.
-      return all.filter(
-        ({ stores }) => stores.length === 0 || stores.some(({ store_id }) => includes(bounds, store_id))
-      )
+      const { stores } = yield* CurrentBounds
+      return yield* repo.metafieldDefinitions(accountId, stores, ownerType)
     }),
     /** Ordered by type. */
     metaobjectDefinitions: Effect.gen(function* () {

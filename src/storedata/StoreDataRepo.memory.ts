@@ -22,9 +22,9 @@ export const layerStoreDataRepoMemory = Layer.effect(
         read(accountId, (mirrored) =>
           Option.fromNullable(Mirrored.markets(mirrored).find((market) => market.id === id))
         ),
-      metafieldDefinitions: (accountId, ownerType) =>
+      metafieldDefinitions: (accountId, stores, ownerType) =>
         Effect.map(Ref.get(store), (state) =>
-          metafieldDefinitions(state.get(accountId)).filter(
+          metafieldDefinitions(state.get(accountId), stores).filter(
             ({ owner_type }) => ownerType === null || owner_type === ownerType
           )
         ),

@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { findAll, findOne } from "../database/Rows.ts"
-import { definitionColumns } from "../drafts/DefinitionsRepo.ts"
+import { definitionColumns, isVisible } from "../drafts/DefinitionsRepo.ts"
 import { MetafieldDefinition, MetaobjectDefinition, type MetaobjectEntry, type OwnerType } from "../model/Definition.ts"
 import { AccountId, type EntityId, type RecordId, StoreId } from "../model/Ids.ts"
 import { JsonText } from "../model/JsonText.ts"
@@ -23,9 +23,13 @@ export class StoreDataRepo extends Context.Tag("catalog/StoreDataRepo")<
     /** Ordered by handle. */
     readonly markets: (accountId: AccountId) => Effect.Effect<ReadonlyArray<Market>>
     readonly market: (accountId: AccountId, id: RecordId) => Effect.Effect<Option.Option<Market>>
-    /** Ordered by owner type, namespace and key. `ownerType` null: all owner types. */
+    /**
+     * The definitions that the account itself or one of these stores (null: all) has, ordered by owner type, namespace and
+     * key. `ownerType` null: all owner types.
+     */
     readonly metafieldDefinitions: (
       accountId: AccountId,
+      stores: ReadonlyArray<StoreId> | null,
       ownerType: OwnerType | null
     ) => Effect.Effect<ReadonlyArray<MetafieldDefinition>>
     /** As of these stores (null: all), ordered by type. */
@@ -118,9 +122,10 @@ const makeDefinitionReads = (
     stores === null ? sql`` : sql`AND s.id = ANY (${[...stores]}::uuid[])`
 
   const metafieldDefinitions = findAll(MetafieldDefinition)(
-    (accountId: AccountId, ownerType: OwnerType | null) => sql`
+    (accountId: AccountId, stores: ReadonlyArray<StoreId> | null, ownerType: OwnerType | null) => sql`
       SELECT ${definitionColumns(sql, accountId)}
       WHERE d.account_id = ${accountId} AND (${ownerType}::text IS NULL OR d.owner_type = ${ownerType})
+        ${isVisible(sql, accountId, stores)}
       ORDER BY d.owner_type COLLATE "C", d.namespace COLLATE "C", d.key COLLATE "C"`
   )
 

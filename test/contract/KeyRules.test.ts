@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { NewDrop } from "../../src/drops/Drop.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import type { ReconcileOperation } from "../../src/health/RemediationRules.ts"
+import { CurrentBounds } from "../../src/model/ConnectionBounds.ts"
 import type { EntityId, StoreId } from "../../src/model/Ids.ts"
 import {
   actingAs,
@@ -368,6 +369,31 @@ for (const engine of featureServiceEngines)
             yield* write(product, "care.hours", "some")
           })
         )
+      )
+
+      it.effect(
+        "a caller that is limited to one store keeps the account's own definitions when another store has them",
+        () =>
+          inShop(({ a, accountId, b, product }) =>
+            Effect.gen(function* () {
+              const { metafieldDefinitions } = yield* StoreData
+              const limited = Effect.provideService(CurrentBounds, { stores: [b.id], confirmPublish: false })
+              const seen = Effect.map(metafieldDefinitions("product").pipe(limited), (all) => all.map(({ key }) => key))
+              yield* definedAs("product", { "care.hours": "single_line_text_field" })
+              yield* write(product, "care.hours", "12", b.id).pipe(limited)
+              assert.deepStrictEqual(yield* seen, ["hours"])
+              yield* refresh(accountId, a, { metafields: [...defined, aMetafield("product", "care.hours")] })
+              yield* write(product, "care.hours", "13", b.id).pipe(limited)
+              const filled = yield* fill(product, b.id, [["care.hours", "14"]]).pipe(limited)
+              assert.isTrue(filled.results[0]?.ok)
+              assert.deepStrictEqual(yield* seen, ["hours"])
+              // Only the other store defines this one.
+              assert.match(
+                yield* refusal(write(product, "specs.cut", "wide", b.id).pipe(limited)),
+                /is an unknown key of a product/
+              )
+            })
+          )
       )
     })
   })

@@ -288,7 +288,8 @@ const read = (sample: Sample, withSearch: boolean) =>
     const storeData = yield* StoreDataRepo
     yield* storeData.markets(accountId)
     yield* storeData.market(accountId, RecordId.make(nilUuid))
-    for (const ownerType of [null, "product"] as const) yield* storeData.metafieldDefinitions(accountId, ownerType)
+    for (const ownerType of [null, "product"] as const)
+      for (const visible of [null, [storeId]]) yield* storeData.metafieldDefinitions(accountId, visible, ownerType)
     const definitions = yield* DefinitionsRepo
     for (const visible of [null, [storeId]]) yield* definitions.metafields(accountId, visible)
     yield* definitions.find(accountId, "product", "specs", "pages")
