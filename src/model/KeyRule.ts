@@ -102,16 +102,20 @@ const isBefore = (type: string, left: string, right: string): boolean => {
 
 const hostOf = (value: string) => (URL.canParse(value) ? new URL(value).hostname.toLowerCase() : "")
 
-/** Maximum steps of matching a pattern. The engine takes at most (characters of the value) x (instructions of the pattern). */
+/**
+ * Maximum steps of matching a pattern with a whole value, all items of a list included. The engine takes at most (characters of
+ * the value) x (instructions of the pattern).
+ */
 const maxPatternSteps = 250_000
 
 const compiled = new Map<string, RE2JS | null>()
 
 /**
- * Whether a value matches a pattern. Patterns come from platforms, so they run in an engine with linear time. A pattern that the
- * engine does not support, or that would take too long, allows every value here; the platform checks it at the publish.
+ * Whether a value, or an item of a list, matches a pattern. Patterns come from platforms, so they run in an engine with linear
+ * time. A pattern that the engine does not support, or that would take too long with the whole value, allows everything here;
+ * the platform checks it at the publish.
  */
-const allows = (pattern: string, value: string): boolean => {
+const allows = (pattern: string, item: string, valueLength: number): boolean => {
   let engine = compiled.get(pattern)
   if (engine === undefined) {
     engine =
@@ -124,10 +128,16 @@ const allows = (pattern: string, value: string): boolean => {
     if (compiled.size >= 1_000) compiled.clear()
     compiled.set(pattern, engine)
   }
-  return engine === null || engine.programSize() * value.length > maxPatternSteps || engine.matcher(value).find()
+  return engine === null || engine.programSize() * valueLength > maxPatternSteps || engine.matcher(item).find()
 }
 
-const itemMisfit = (rule: KeyRule, type: string, value: string, types: TypeRules): string | undefined => {
+const itemMisfit = (
+  rule: KeyRule,
+  type: string,
+  value: string,
+  valueLength: number,
+  types: TypeRules
+): string | undefined => {
   const wrong = types.get(type)?.(value)
   if (wrong !== undefined) return wrong
   const { choices, domains, max, maxLength, min, minLength, pattern, precision } = rule
@@ -141,23 +151,24 @@ const itemMisfit = (rule: KeyRule, type: string, value: string, types: TypeRules
   if (types !== typeRules) return undefined
   if (domains !== undefined && !domains.includes(hostOf(value)))
     return `must be a URL whose host is one of ${domains.join(", ")}`
-  return pattern === undefined || allows(pattern, value) ? undefined : `must match the pattern ${pattern}`
+  return pattern === undefined || allows(pattern, value, valueLength) ? undefined : `must match the pattern ${pattern}`
 }
 
 const misfitBy = (types: TypeRules, rule: KeyRule, value: string): string | undefined => {
   if (value === "") return undefined
-  if (!rule.type.startsWith("list.")) return itemMisfit(rule, rule.type, value, types)
+  if (!rule.type.startsWith("list.")) return itemMisfit(rule, rule.type, value, value.length, types)
   const type = rule.type.slice("list.".length)
   return Either.match(listInJson(value), {
     onLeft: () => "must be a JSON list of strings",
     onRight: (items) => {
-      for (const item of items) {
-        const wrong = textMisfit(item) ?? itemMisfit(rule, type, item, types)
-        if (wrong !== undefined) return `each item ${wrong}`
-      }
       const { maxItems, minItems } = rule
       if (maxItems !== undefined && items.length > maxItems) return `must have at most ${maxItems} items`
-      return minItems !== undefined && items.length < minItems ? `must have at least ${minItems} items` : undefined
+      if (minItems !== undefined && items.length < minItems) return `must have at least ${minItems} items`
+      for (const item of items) {
+        const wrong = textMisfit(item) ?? itemMisfit(rule, type, item, value.length, types)
+        if (wrong !== undefined) return `each item ${wrong}`
+      }
+      return undefined
     }
   })
 }
