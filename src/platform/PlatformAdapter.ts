@@ -46,7 +46,7 @@ export interface PlatformDescription {
   readonly smallerPicture: (picture: URL, width: number) => URL | undefined
 }
 
-/** A commerce platform: a folder of `platform/` exports one, and so does a module that an installation adds. */
+/** A commerce platform: a folder of `platform/` exports one. */
 export interface PlatformAdapter<R = PlatformServices> extends PlatformDescription {
   /** Makes the client of the platform's stores. The scope ends with the process. */
   readonly make: Effect.Effect<PlatformClient["Type"], never, R>
