@@ -28,7 +28,7 @@ const makeTakeOver = (sql: SqlClient.SqlClient, holder: string, hints: WorkHints
       UPDATE import_run i
       SET lease_until = app_now() + interval '60 seconds', leased_by = ${holder}, updated_at = app_now(),
           takeovers = i.takeovers + 1,
-          -- Nobody had the lease of a paused import, so nobody was interrupted.
+          -- Nobody has the lease of an import that was paused or released, so no process was lost.
           handovers = i.handovers + CASE WHEN i.leased_by IS NULL THEN 1 ELSE 0 END
       WHERE i.account_id = ${accountId} AND i.id = (
         SELECT e.id FROM import_run e
@@ -235,9 +235,9 @@ export const makeImportRunStatements = Effect.gen(function* () {
         )`.pipe(Effect.zipRight(sql`SELECT id FROM import_run WHERE ${isLeased(run)}`), hasRows),
     /** Whether this process still has the lease and the phase is unchanged. Locks the row, so the answer stays true. */
     holds: (run: LeasedRun) => sql`SELECT id FROM import_run WHERE ${isLeased(run)} FOR NO KEY UPDATE`.pipe(hasRows),
-    /** Ends this process's lease, so that any process can take over the import at once. */
+    /** Ends this process's lease, so that any process can take over the import at once. That takeover is no interruption. */
     release: (run: LeasedRun) =>
-      sql`UPDATE import_run SET lease_until = app_now() WHERE ${isLeased(run)}`.pipe(
+      sql`UPDATE import_run SET lease_until = app_now(), leased_by = NULL WHERE ${isLeased(run)}`.pipe(
         Effect.zipRight(tell(run.accountId)),
         orDie
       ),

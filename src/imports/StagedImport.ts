@@ -83,6 +83,6 @@ const LeasedRun = Schema.Struct({
 })
 export type LeasedRun = typeof LeasedRun.Type
 
-/** An import that this process has taken over. `interruptions`: the number of its takeovers after a process had stopped. */
+/** An import that this process has taken over. `interruptions`: the number of its takeovers after a process was lost. */
 export const TakenRun = Schema.Struct({ ...LeasedRun.fields, interruptions: Schema.Int })
 export type TakenRun = typeof TakenRun.Type

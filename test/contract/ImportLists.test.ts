@@ -121,7 +121,7 @@ for (const side of sides)
         })
       )
 
-      it.effect("is handed over by a pause, which counts as no interruption", () =>
+      it.effect("is handed over by a pause or a release, neither of which counts as an interruption", () =>
         Effect.gen(function* () {
           const { accountId, id, repo } = yield* anImport
           const takeOver = repo.takeOver({ accountId, id })
@@ -141,7 +141,8 @@ for (const side of sides)
           assert.deepInclude(second, { accountId, id, phase: "applying", interruptions: 0 })
           assert.isTrue(yield* repo.holds(second))
           yield* repo.release(second)
-          assert.deepInclude(Option.getOrThrow(yield* takeOver), { interruptions: 1 })
+          assert.isFalse(yield* isPaused)
+          assert.deepInclude(Option.getOrThrow(yield* takeOver), { interruptions: 0 })
         })
       )
 

@@ -209,7 +209,8 @@ for (const engine of featureEngines)
             sql`UPDATE import_run SET lease_until = app_now() WHERE account_id = ${actor.accountId}`,
             hintImport(actor.accountId)
           )
-          for (let interruption = 1; interruption <= 3; interruption++) {
+          // The first takeover follows a stop that released the lease, so it is no interruption.
+          for (let takeover = 0; takeover <= 3; takeover++) {
             assert.isTrue(Option.isSome(yield* repo.takeOver({ accountId: actor.accountId, id })))
             yield* expire
           }

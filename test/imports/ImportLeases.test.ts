@@ -286,6 +286,24 @@ for (const engine of featureEngines)
         })
       )
 
+      it.effect("of stopped processes are handed over, however often: only lost processes count as interruptions", () =>
+        Effect.gen(function* () {
+          const { actor, csv, imports, isWritable, newest } = yield* anImport
+          const { id } = yield* csv
+          const resume = imports.resume(Option.some(actor.accountId))
+          const first = yield* heldAt("written", imports.accept(id, quiet).pipe(actingAs(actor)))
+          yield* Fiber.interrupt(first.fiber)
+          for (let stop = 2; stop <= 4; stop++) {
+            const { fiber } = yield* heldAt("written", resume)
+            yield* Fiber.interrupt(fiber)
+            assert.deepInclude(yield* newest, { phase: "applying", isPaused: false, applied: 0 })
+          }
+          assert.strictEqual(yield* resume, 1)
+          assert.deepInclude(yield* newest, { id, phase: "applied", applied: 2, error: null })
+          yield* isWritable
+        })
+      )
+
       it.effect("end at once if the import can never be applied, and continue if it can be retried", () =>
         Effect.gen(function* () {
           const { actor, expire, imports, isWritable, newest } = yield* anImport

@@ -25,7 +25,7 @@ interface StagedRun {
   readonly takeovers: number
   readonly handovers: number
   readonly isFree: boolean
-  readonly wasPaused: boolean
+  readonly wasGivenUp: boolean
   readonly reading?: Omit<ReadingProgress, "seconds"> & { readonly began: Timestamp }
 }
 
@@ -100,7 +100,7 @@ export const layerMemoryImports = Layer.effect(
           }
           yield* Ref.update(runs, (all) => [
             ...all,
-            { accountId, run, conflicts: [], items: [], takeovers: 0, handovers: 0, isFree: false, wasPaused: false }
+            { accountId, run, conflicts: [], items: [], takeovers: 0, handovers: 0, isFree: false, wasGivenUp: false }
           ])
         }),
       find: (accountId, id) => Effect.map(one(accountId, id), Option.map(shown)),
@@ -137,14 +137,15 @@ export const layerMemoryImports = Layer.effect(
         })),
       renew: (run) => isIn(run),
       holds: (run) => isIn(run),
-      release: ({ accountId, id }) => update(accountId, id, (staged) => ({ ...staged, isFree: true })),
+      release: ({ accountId, id }) =>
+        update(accountId, id, (staged) => ({ ...staged, isFree: true, wasGivenUp: true })),
       pause: (accountId, id) =>
         update(accountId, id, (staged, updatedAt) => ({
           ...staged,
           takeovers: staged.takeovers + 1,
           handovers: staged.handovers + 1,
           isFree: false,
-          wasPaused: true,
+          wasGivenUp: true,
           run: { ...staged.run, isPaused: true, updatedAt }
         })),
       resume: (accountId, id) =>
@@ -163,11 +164,11 @@ export const layerMemoryImports = Layer.effect(
           )
           if (free === undefined) return Option.none()
           const takeovers = free.takeovers + 1
-          const handovers = free.handovers + (free.wasPaused ? 1 : 0)
+          const handovers = free.handovers + (free.wasGivenUp ? 1 : 0)
           yield* update(free.accountId, free.run.id, (staged) => ({
             ...staged,
             isFree: false,
-            wasPaused: false,
+            wasGivenUp: false,
             takeovers,
             handovers
           }))
