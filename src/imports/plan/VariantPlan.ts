@@ -13,43 +13,42 @@ const joinOptions = (value: (key: string) => string) => {
   return (values.join("") === "Default Title" ? values.map(() => "") : values).join("\u0001")
 }
 
-/** Pairs each variant of the store with an existing variant: by entity id if the source has it, else by SKU, else by options. */
+/** What an existing variant can be found by: its entity id, and its canonical and effective SKUs and option values. */
+const keysOf = (variant: Aggregate, storeId: StoreId) => {
+  const layers = [variant.attributes, effectiveOn(variant, storeId)]
+  return [
+    `id:${variant.id}`,
+    ...layers.map((attributes) => `sku:${valueOf(attributes, "sku")}`),
+    ...layers.map((attributes) => `options:${joinOptions((key) => valueOf(attributes, key))}`)
+  ]
+}
+
+/**
+ * Pairs each variant of the store with an existing variant: by entity id if the source has it, else by SKU, else by options. A key
+ * that several unpaired variants have pairs none of them.
+ */
 export const matchVariants = (
   imported: ReadonlyArray<StoreVariant>,
   here: ReadonlyArray<Aggregate>,
   storeId: StoreId
 ) => {
-  const free = new Set(here)
-  const effectiveOf = new Map(here.map((variant) => [variant, effectiveOn(variant, storeId)]))
-  const take = (matches: (variant: Aggregate) => boolean) => {
-    const candidates = [...free].filter(matches)
-    const [only] = candidates
-    if (only === undefined || candidates.length > 1) return undefined
-    free.delete(only)
+  const keys = new Map(here.map((variant) => [variant, keysOf(variant, storeId)]))
+  const free = new Map<string, Set<Aggregate>>()
+  for (const [variant, own] of keys)
+    for (const key of own) {
+      const found = free.get(key)
+      if (found === undefined) free.set(key, new Set([variant]))
+      else found.add(variant)
+    }
+  const take = (key: string) => {
+    const candidates = free.get(key)
+    const [only] = candidates?.size === 1 ? candidates : []
+    if (only !== undefined) for (const each of keys.get(only) ?? []) free.get(each)?.delete(only)
     return only
   }
-  const byId = imported.map(({ entityId }) => (entityId ? take(({ id }) => id === entityId) : undefined))
-  const bySku = imported.map(({ values }, index) => {
-    const { sku } = values
-    return sku === undefined || sku === "" || byId[index] !== undefined
-      ? undefined
-      : take(
-          (variant) =>
-            valueOf(variant.attributes, "sku") === sku || valueOf(effectiveOf.get(variant) ?? {}, "sku") === sku
-        )
-  })
-  return imported.map(({ values }, index) => {
-    const options = joinOptions((key) => values[key] ?? "")
-    return (
-      byId[index] ??
-      bySku[index] ??
-      take(
-        (variant) =>
-          joinOptions((key) => valueOf(effectiveOf.get(variant) ?? {}, key)) === options ||
-          joinOptions((key) => valueOf(variant.attributes, key)) === options
-      )
-    )
-  })
+  const byId = imported.map(({ entityId }) => (entityId ? take(`id:${entityId}`) : undefined))
+  const bySku = imported.map(({ values }, index) => byId[index] ?? (values.sku ? take(`sku:${values.sku}`) : undefined))
+  return imported.map(({ values }, index) => bySku[index] ?? take(`options:${joinOptions((key) => values[key] ?? "")}`))
 }
 
 /** The values that the product's variants have on the store after the import, in the order of `ids`. */
