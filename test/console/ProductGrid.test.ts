@@ -190,6 +190,38 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
     })
   )
 
+  it.effect("keeps an inherited value inherited if the catalog's value changes while its form is open", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { actor, cookie, shop, stove } = merchant
+      const overridden = Effect.map(
+        Effect.flatMap(Drafts, ({ get }) => get(stove, shop.id)).pipe(actingAs(actor)),
+        (draft) => draft.overridden
+      )
+      const title = yield* openForm(cookie, stove, "title", shop.id)
+      const tags = yield* openForm(cookie, stove, "tags", shop.id)
+      yield* write(
+        merchant,
+        CatalogChange.SetAttributes({ entityId: stove, values: { title: "The new stove", tags: '["new"]' } })
+      )
+      for (const form of [
+        { ...title, value: "The stove", do: "save" },
+        { ...title, value: "The stove", do: "next" },
+        { ...tags, value: "a\r\nb", do: "save" }
+      ])
+        assert.deepStrictEqual([(yield* save(cookie, form)).status, yield* overridden], [303, []])
+      assert.strictEqual(
+        wordsOf(cellOf(yield* shown(merchant), "title", shop.id)),
+        "The new stove Changed Edit Title, Tarn &amp; Tern"
+      )
+      // An edited value is saved, also if its form was opened before.
+      yield* save(cookie, { ...title, value: "Ofen", do: "save" })
+      assert.deepStrictEqual(yield* overridden, ["title"])
+      // A form of the value that somebody replaced meanwhile is not an inherited one.
+      assert.strictEqual((yield* save(cookie, { ...title, value: "The stove", do: "save" })).status, 409)
+    })
+  )
+
   it.effect("reads lists, choices and long texts by the types of their fields", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant

@@ -24,6 +24,8 @@ interface CellEdit {
   readonly draftRevision: number
   /** The digest of the stored value that the form was opened with. */
   readonly seen: string
+  /** The digest of the value that the form showed, which a store may inherit. */
+  readonly shown: string
   readonly typed: string
   readonly copyTo: ReadonlyArray<StoreId>
 }
@@ -58,6 +60,7 @@ const readEdit = (form: Parameters) =>
       action: actions.find((each) => each === form.get(cellFields.does)) ?? "save",
       draftRevision: draft_revision,
       seen: form.get(cellFields.seen) ?? "",
+      shown: form.get(cellFields.shown) ?? "",
       typed: form.get(cellFields.value) ?? "",
       copyTo
     } satisfies CellEdit
@@ -166,8 +169,9 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
       const row = rowOf(sheet, place.key)
       const cell = row?.cells.find(({ storeId }) => storeId === place.storeId)
       if (row === undefined || cell === undefined) return yield* new NotFound()
-      // An inherited value that nobody changed stays inherited.
-      if ((action === "save" || action === "next") && sameTyped(row, typed, cell.value))
+      // An inherited value that was not edited stays inherited, also if the catalog's value has changed since the form was opened.
+      const isUnedited = digestOf(fromTyped(row, typed)) === edit.shown || sameTyped(row, typed, cell.value)
+      if ((action === "save" || action === "next") && isUnedited)
         if (digestOf(storedIn(sheet, place.storeId, place.key)) === edit.seen)
           return { _tag: "Same", edit, sheet, revision: 0 } as CellOutcome
       const written = yield* Effect.either(write(edit, layersOf(edit, fromTyped(row, typed))))

@@ -7,7 +7,7 @@ import { actorName } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { readable, Value } from "../Values.tsx"
 import { useWords } from "../Viewer.tsx"
-import { controlOf, toTyped } from "./CellInput.ts"
+import { controlOf, fromTyped, toTyped } from "./CellInput.ts"
 import { type Cell, digestOf, type FieldRow } from "./Cells.ts"
 import { type CellPlace, cellId, cellPath, type GridView, inputId, parametersOfView, viewPath } from "./GridAddress.ts"
 import { RichText } from "./RichText.tsx"
@@ -33,6 +33,7 @@ export const cellFields = {
   of: "of",
   revision: "draft_revision",
   seen: "seen",
+  shown: "shown",
   value: "value",
   does: "do",
   copyTo: "to-"
@@ -181,7 +182,8 @@ export const CellForm = (props: CellFormProps) => {
     [cellFields.store]: cell.storeId ?? "",
     ...(of !== undefined && { [cellFields.of]: of }),
     [cellFields.revision]: String(draftRevision),
-    [cellFields.seen]: digestOf(stored)
+    [cellFields.seen]: digestOf(stored),
+    [cellFields.shown]: digestOf(fromTyped(row, toTyped(row, cell.value)))
   }
   return (
     <form method="post" action={paths.editEntity} class="cell">
