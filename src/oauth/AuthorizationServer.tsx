@@ -12,8 +12,7 @@ import { Registrations } from "../connections/Registrations.ts"
 import { scopeOf, Tier, tierOfQuery, upTo } from "../connections/Tier.ts"
 import { formOf, PageRefused, pageLanguageOf, visitorOf } from "../console/Browser.ts"
 import { html, pageHeaders, seeOther } from "../console/Html.ts"
-import { enrolFirst, page, queryOf } from "../console/PageHandlers.ts"
-import { paths } from "../console/Paths.ts"
+import { enrolFirst, enrolmentFor, page, queryOf } from "../console/PageHandlers.ts"
 import { refuseOnPage } from "../console/Refusals.tsx"
 import { SignInPage } from "../console/signin/SignInPages.tsx"
 import { anonymousViewer } from "../console/Viewer.tsx"
@@ -217,7 +216,7 @@ const makeConsentPages = Effect.gen(function* () {
             Effect.succeed(html(anonymousViewer(pageLanguageOf(request)), <SignInPage returnTo={target} />)),
           onSome: (visitor) =>
             visitor.lacksFactor
-              ? Effect.succeed(seeOther(paths.secondFactor))
+              ? Effect.succeed(seeOther(enrolmentFor(target)))
               : Effect.map(authorization.createConsent(visitor, checked), (consent) =>
                   html(visitor, <ConsentPage visitor={visitor} request={checked} consent={consent} target={target} />)
                 )

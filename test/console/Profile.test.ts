@@ -12,10 +12,13 @@ import { sectionsOf } from "../oauth/Html.ts"
 import {
   type Answer,
   aBrowser,
+  aClient,
   ask,
   assertErrorPage,
   aUser,
+  authorizePath,
   later,
+  newVerifier,
   PagesServer,
   pagesServer
 } from "../oauth/PagesServer.ts"
@@ -593,6 +596,11 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
         const asked = "/products?vendor=Fjell&order=title"
         const enrolment = `${factorPath}?${new URLSearchParams({ return_to: asked })}`
         assert.deepStrictEqual(to(yield* ask(asked, { cookie })), [303, enrolment])
+        // The request of an agent goes on afterwards.
+        const ofAgent = authorizePath({ clientId: yield* aClient(), verifier: newVerifier() })
+        const forAgent = `${factorPath}?${new URLSearchParams({ return_to: ofAgent })}`
+        assert.deepStrictEqual(to(yield* ask(ofAgent, { cookie })), [303, forAgent])
+        assert.strictEqual(sectionsOf((yield* ask(forAgent, { cookie })).text, factorPath).hidden.return_to, ofAgent)
         assert.strictEqual((yield* ask("/events", { cookie })).status, 401)
         const foreign = yield* ask(`${factorPath}?return_to=//example.com/`, { cookie })
         assert.notProperty(sectionsOf(foreign.text, factorPath).hidden, "return_to")
@@ -619,6 +627,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
         assert.lengthOf(codesIn(confirmed), 10)
         assert.include(confirmed.text, `<a href="${asked.replace("&", "&amp;")}" class="button">Continue</a>`)
         assert.strictEqual((yield* ask("/products", { cookie })).status, 200)
+        assert.include((yield* ask(ofAgent, { cookie })).text, 'action="/oauth/authorize/decision"')
         // Who switches it off, or whose is reset, must set it up again.
         const switchedOff = yield* ask(`${factorPath}/disable`, { cookie, form: { ...hidden, current: password } })
         assert.deepStrictEqual(to(switchedOff), [303, `${path}?note=off`])
