@@ -218,7 +218,7 @@ export const metrics = {
 
   webhookDeliveries: counter(
     "catalog_webhook_deliveries_total",
-    "Attempts to deliver a webhook. blocked: not sent, because the host is unknown or private, or the secret cannot be decrypted.",
+    "Attempts to deliver a webhook. blocked: not sent, because the host is unknown, private or an http host that is not listed, or the secret cannot be decrypted.",
     "result"
   ).preset("accepted", "refused", "unanswered", "blocked"),
 
@@ -247,7 +247,7 @@ export const metrics = {
   webhooks: gauge("catalog_webhooks", "Webhooks of all accounts, by state.", "state"),
   webhookChanges: gauge(
     "catalog_webhook_changes",
-    "Changes that were not delivered. worker: not tried yet; receiver: not tried, because their webhook fails; waiting: failed, or waits for an earlier change of its entity; parked: failed for three days.",
+    "Changes that were not delivered. worker: not tried yet; receiver: not tried, because their webhook fails; waiting: failed, or waits for an earlier change of its entity; parked: failed for three days, or their webhook was stopped or is gone.",
     "wait"
   ),
   webhookAge: gauge(
