@@ -240,9 +240,8 @@ describe.skipIf(!canStart)("a large account beside small ones on a cluster", () 
           conflicts: sum(({ conflicts }) => conflicts),
           recoveredAfterMillis: recoveries
         })
-        assert.deepStrictEqual(wrong.filter((what) => !refusedWhileUp.includes(what)).slice(0, 60), [])
-        assert.deepStrictEqual(unexplained.slice(0, 20), [])
         assert.deepStrictEqual(lost, [])
+        assert.deepStrictEqual(wrong.filter((what) => !refusedWhileUp.includes(what)).slice(0, 60), [])
         for (const { volume, ...contradictions } of verdicts) {
           assert.deepStrictEqual(contradictions, {
             duplicates: [],
@@ -255,6 +254,7 @@ describe.skipIf(!canStart)("a large account beside small ones on a cluster", () 
           assert.strictEqual(volume.failed, 0)
         }
         for (const { published, reads, writes } of clients) assert.isTrue(writes >= 3 && reads >= 3 && published >= 1)
+        assert.deepStrictEqual(unexplained.slice(0, 20), [])
         assert.isAtLeast(walks, 1)
         assert.isAtLeast(Math.min(kills.processes, kills.workers), Math.ceil(minutes))
         assert.isAbove(refused, 0)
