@@ -91,7 +91,7 @@ layer(PagesServer, { excludeTestServices: true })("an e-mail address that the op
 
       yield* users.enable(accountId, email)
       assert.strictEqual((yield* accept(yield* users.renewLink(accountId, email, 1))).status, 303)
-      // With a password the user is one as any other.
+      // The user has a password again, so an administrator can enable them too.
       yield* users.disable(accountId, email)
       assert.strictEqual((yield* send(`${path}/enable`, { id })).status, 303)
     }).pipe(Effect.orDie)

@@ -5,7 +5,7 @@ import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformC
 import { defaultOptions, type ShopifyOptions } from "../../src/platform/shopify/Client.ts"
 import { makeShopifyPlatform } from "../../src/platform/shopify/ShopifyAdapter.ts"
 import { adminSchema } from "./AdminSchema.ts"
-import { openShopifyServer, type ShopifyServer } from "./ShopifyServer.ts"
+import { type Fault, openShopifyServer, type ShopifyServer } from "./ShopifyServer.ts"
 
 /** Shops for the tests of platform clients, and ways to make them fail. */
 export class PlatformShops extends Context.Tag("test/PlatformShops")<
@@ -60,6 +60,19 @@ export const layerShopify = (options: Partial<ShopifyOptions> = {}) =>
       makeShopifyPlatform({ ...testOptions, originOf: () => server.origin, ...options })
     )
   ).pipe(Layer.provide(NodeHttpClient.layer))
+
+/** A store and its shop. */
+export const openShop = Effect.map(ShopifyTestServer, (server) => {
+  const store = aStore("shopify", uuid())
+  const token = tokenOf(store)
+  return {
+    store,
+    shop: server.open(token),
+    server,
+    script: (operation: string, fault: Fault, times = 1) => server.script(token, operation, fault, times),
+    asked: () => server.asked.get(token) ?? []
+  }
+})
 
 const layerShopifyShops = Layer.effect(
   PlatformShops,

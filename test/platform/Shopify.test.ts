@@ -7,22 +7,9 @@ import { Publication } from "../../src/platform/Publication.ts"
 import { WriteDeadline } from "../../src/platform/WriteDeadline.ts"
 import { again, aProduct, attributesOf, aVariant } from "../../src/testing/platform/Publications.ts"
 import { adminSchema } from "./AdminSchema.ts"
-import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
+import { aStore, layerServer, layerShopify, openShop, tokenOf } from "./PlatformShops.ts"
 import type { Fault } from "./ShopifyServer.ts"
 import type { ShopifyShop } from "./ShopifyShop.ts"
-
-/** A store and its shop. */
-const open = Effect.map(ShopifyTestServer, (server) => {
-  const store = aStore("shopify", crypto.randomUUID())
-  const token = tokenOf(store)
-  return {
-    store,
-    shop: server.open(token),
-    server,
-    script: (operation: string, fault: Fault, times = 1) => server.script(token, operation, fault, times),
-    asked: () => server.asked.get(token) ?? []
-  }
-})
 
 const told = (error: PlatformReadError | PlatformWriteError) => ({ ...error, message: error.message })
 
@@ -83,7 +70,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       it.effect(`a read with the fault ${fault} is sent ${asked} times and fails with a typed error`, () =>
         Effect.gen(function* () {
           const { verify } = yield* PlatformClient
-          const shop = yield* open
+          const shop = yield* openShop
           shop.script("Verify", fault, times)
           assert.deepEqual(told(yield* Effect.flip(verify(shop.store))), outcome as never)
           assert.deepStrictEqual(shop.asked(), Array(asked).fill("Verify"))
@@ -94,7 +81,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       it.effect(`a read is repeated after one ${fault}`, () =>
         Effect.gen(function* () {
           const { verify } = yield* PlatformClient
-          const shop = yield* open
+          const shop = yield* openShop
           shop.script("Verify", fault)
           assert.deepStrictEqual(yield* verify(shop.store), {
             domain: "tern.myshopify.com",
@@ -122,7 +109,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
         () =>
           Effect.gen(function* () {
             const { publish, readBack } = yield* PlatformClient
-            const shop = yield* open
+            const shop = yield* openShop
             const publication = aProduct()
             const products = () => shop.shop.made.filter((kind) => kind === "Product").length
             shop.script("SetProduct", fault)
@@ -141,7 +128,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("a throttled write had no effect and is sent again", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
-        const shop = yield* open
+        const shop = yield* openShop
         shop.script("SetProduct", "throttled", 2)
         yield* publish(shop.store, aProduct())
         assert.lengthOf(
@@ -154,7 +141,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("a call is repeated no earlier than Retry-After says", () =>
       Effect.gen(function* () {
         const { publish, verify } = yield* PlatformClient
-        const shop = yield* open
+        const shop = yield* openShop
         for (const [operation, call] of [
           ["Verify", Effect.asVoid(verify(shop.store))],
           ["SetProduct", Effect.asVoid(publish(shop.store, aProduct()))]
@@ -173,7 +160,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("a read that fails after a successful write makes the outcome unknown", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
-        const shop = yield* open
+        const shop = yield* openShop
         // The product is new, so the first read of its variants comes after productSet.
         shop.script("ProductVariants", "html")
         assert.deepEqual(
@@ -186,7 +173,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("a refusal after an accepted write says that the store has taken a part", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
-        const shop = yield* open
+        const shop = yield* openShop
         shop.script("SetMetafields", "refused")
         const product = aProduct()
         const attributes = { ...product.attributes, "spec.made": { value: "here", type: "single_line_text_field" } }
@@ -200,7 +187,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("nothing is written after the lease of the publish", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
-        const shop = yield* open
+        const shop = yield* openShop
         const refused = publish(shop.store, aProduct()).pipe(
           Effect.flip,
           Effect.provideService(WriteDeadline, { millis: 0 })
@@ -221,7 +208,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
         )
         assert.deepEqual(told(yield* Effect.flip(verify(store))), expected as never)
         assert.deepEqual(told(yield* Effect.flip(publish(store, aProduct()))), expected as never)
-        const { server } = yield* open
+        const { server } = yield* openShop
         const failing = aStore("shopify", crypto.randomUUID())
         server.open(tokenOf(failing))
         for (const fault of ["cut", "html", "server"] as const) {
@@ -237,7 +224,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("a product of the shop is matched by SKU and keeps its other data", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
-        const { shop, store } = yield* open
+        const { shop, store } = yield* openShop
         const publication = aProduct()
         const { product } = shop.productSet({
           identifier: { handle: "old-jumper" },
@@ -272,7 +259,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("an emptied weight is written as 0, and a weight that is not given stays", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
-        const { shop, store } = yield* open
+        const { shop, store } = yield* openShop
         const product = { ...aProduct(), variants: [aVariant("S")] }
         const { platformIds } = yield* publish(store, product)
         const weights = () =>
@@ -304,7 +291,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       () =>
         Effect.gen(function* () {
           const { publish } = yield* PlatformClient
-          const { shop, store } = yield* open
+          const { shop, store } = yield* openShop
           const { platformIds } = yield* publish(store, aProduct())
           const [member] = platformIds.values()
           assert(member !== undefined)
@@ -334,7 +321,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("only products that no conditions of the store put into a collection are taken out of it", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
-        const { shop, store } = yield* open
+        const { shop, store } = yield* openShop
         const [own, both, theirs] = yield* Effect.forEach(["own", "both", "theirs"], (handle) => {
           const product = { ...aProduct(), attributes: attributesOf({ title: handle, handle }), variants: [] }
           return Effect.map(publish(store, product), ({ platformIds }) => [...platformIds.values()][0] ?? "")
@@ -375,7 +362,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("members of a collection are compared without reading all of them for each of them", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
-        const { shop, store } = yield* open
+        const { shop, store } = yield* openShop
         const ids = productsOf(shop, 200)
         let reads = 0
         const counted = new Proxy(ids, {
@@ -399,7 +386,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("a collection is written in parts, because an input takes at most 250 products", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
-        const { asked, shop, store } = yield* open
+        const { asked, shop, store } = yield* openShop
         const ids = productsOf(shop, 1_100)
         const writes = () => asked().filter((name) => /^(Create|Update)Collection$/.test(name))
         const publication = aCollection(ids.slice(0, 600))
@@ -420,7 +407,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("a collection of the shop gets our source with the first part of the members", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
-        const { shop, store } = yield* open
+        const { shop, store } = yield* openShop
         const ids = productsOf(shop, 600)
         const { collection } = shop.collectionCreate({ collection: { title: "Tents" } })
         assert(collection !== null)
@@ -446,7 +433,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       it.effect(`after the fault ${fault} between two parts of a collection, the next publish continues`, () =>
         Effect.gen(function* () {
           const { publish, readBack } = yield* PlatformClient
-          const { script, shop, store } = yield* open
+          const { script, shop, store } = yield* openShop
           const ids = productsOf(shop, 600)
           const publication = aCollection(ids)
           script("UpdateCollection", fault)
@@ -465,7 +452,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("an unlisted product is written and read as unlisted", () =>
       Effect.gen(function* () {
         const { publish, pull, readBack } = yield* PlatformClient
-        const { shop, store } = yield* open
+        const { shop, store } = yield* openShop
         const listed = aProduct()
         const { platformIds } = yield* publish(store, listed)
         const unlisted = again(listed, platformIds, { status: "unlisted" })
@@ -487,7 +474,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("a product that was published from another entity is not matched", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
-        const { shop, store } = yield* open
+        const { shop, store } = yield* openShop
         yield* publish(store, aProduct())
         const twin = { ...aProduct(), variants: [aVariant("S")], attributes: attributesOf({ title: "Twin" }) }
         yield* publish(store, twin)
@@ -498,7 +485,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("all pages of every list are read", () =>
       Effect.gen(function* () {
         const client = yield* PlatformClient
-        const { asked, shop, store } = yield* open
+        const { asked, shop, store } = yield* openShop
         shop.sections.markets = Array.from({ length: 5 }, (_, index) => ({
           id: `gid://shopify/Market/${index}`,
           handle: `m${index}`,
@@ -572,7 +559,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("definitions, entries and translations are converted to our types", () =>
       Effect.gen(function* () {
         const client = yield* PlatformClient
-        const { shop, store } = yield* open
+        const { shop, store } = yield* openShop
         const validations = [{ name: "max", type: "number_integer", value: "90" }]
         shop.sections["metafieldDefinitions PRODUCTVARIANT"] = [
           {
@@ -688,7 +675,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
     it.effect("reads the channels of the store, and whether an entity is published on them", () =>
       Effect.gen(function* () {
         const client = yield* PlatformClient
-        const { shop, store } = yield* open
+        const { shop, store } = yield* openShop
         const publication = (id: number, name: string, catalog: string | null) => ({
           id: `gid://shopify/Publication/${id}`,
           autoPublish: id === 1,

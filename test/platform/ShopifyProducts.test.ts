@@ -5,20 +5,7 @@ import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformC
 import { Publication } from "../../src/platform/Publication.ts"
 import { again, aPicture, aProduct, attributesOf, aVariant, entity } from "../../src/testing/platform/Publications.ts"
 import { adminSchema } from "./AdminSchema.ts"
-import { aStore, layerServer, layerShopify, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
-import type { Fault } from "./ShopifyServer.ts"
-
-/** A store and its shop. */
-const open = Effect.map(ShopifyTestServer, (server) => {
-  const store = aStore("shopify", crypto.randomUUID())
-  const token = tokenOf(store)
-  return {
-    store,
-    shop: server.open(token),
-    asked: () => server.asked.get(token) ?? [],
-    script: (operation: string, fault: Fault) => server.script(token, operation, fault)
-  }
-})
+import { layerServer, layerShopify, openShop } from "./PlatformShops.ts"
 
 /** Publishes a product with one variant. Returns later publications of the variant: `values` replace its attributes. */
 const publishVariant = (store: PlatformStore) =>
@@ -42,7 +29,7 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
     it.effect("a picture that replaces another is read back only after it was sent", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
-        const { shop, store } = yield* open
+        const { shop, store } = yield* openShop
         const product = aProduct()
         const { platformIds } = yield* publish(store, product)
         const before = again(product, platformIds)
@@ -60,7 +47,7 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
     it.effect("pictures without platform ids are read back only in the order of the gallery", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
-        const { store } = yield* open
+        const { store } = yield* openShop
         const product = { ...aProduct(), media: [aPicture("front"), aPicture("back")] }
         const published = yield* publish(store, product)
         assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, product)), published)
@@ -72,7 +59,7 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
     it.effect("the alt text of a picture that the store has without an accepted publish is sent", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
-        const { script, shop, store } = yield* open
+        const { script, shop, store } = yield* openShop
         const product = aProduct()
         const [picture] = product.media
         assert(picture !== undefined)
@@ -95,7 +82,7 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
     it.effect("the alt text of a picture that is published alone is not sent with its product", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
-        const { shop, store } = yield* open
+        const { shop, store } = yield* openShop
         const product = aProduct()
         const { platformIds } = yield* publish(store, product)
         const [file] = shop.files.values()
@@ -110,7 +97,7 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
     it.effect("an external video is found among all of the store, page by page until it is found", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
-        const { asked, script, shop, store } = yield* open
+        const { asked, script, shop, store } = yield* openShop
         const makeVideo = (index: number) =>
           shop.makeFile({ contentType: "EXTERNAL_VIDEO", originalSource: `https://video.example/${index}` })
         for (let index = 0; index < 60; index++) makeVideo(index)
@@ -133,7 +120,7 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
     it.effect("a unit of weight that alone has changed is read back only after it was sent", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
-        const { store } = yield* open
+        const { store } = yield* openShop
         const variant = yield* publishVariant(store)
         for (const unit of ["kg", ""]) {
           const changed = variant({ weight_unit: unit })
@@ -149,7 +136,7 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
     it.effect("the unit of a weight that is not sent, or that is empty, is not read back", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
-        const { store } = yield* open
+        const { store } = yield* openShop
         const variant = yield* publishVariant(store)
         const { attributes, ...kilograms } = variant({ weight_unit: "kg" })
         const { weight: _, ...without } = attributes
@@ -162,7 +149,7 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
     it.effect("a variant is read with 250 metafields", () =>
       Effect.gen(function* () {
         const { find, publish, readBack } = yield* PlatformClient
-        const { shop, store } = yield* open
+        const { shop, store } = yield* openShop
         const variant = yield* publishVariant(store)
         const [live] = [...shop.products.values()].flatMap(({ variantList }) => variantList)
         assert(live !== undefined)
