@@ -95,17 +95,19 @@ const makeRunTurn = Effect.gen(function* () {
         if (batch === undefined) return 0
         // The time begins here, so that a turn delivers something even if the host or the batch took longer than a turn.
         began ??= clock.unsafeCurrentTimeMillis()
-        const save = Effect.suspend(() => repo.save(webhook, batch.outcome, leaseSeconds))
+        const save = Effect.suspend(() => {
+          const { outcome } = batch
+          return Effect.map(repo.save(webhook, outcome, leaseSeconds), (isSaved) => (isSaved ? outcome : undefined))
+        })
         // A process that is being stopped saves what the receiver has accepted, so that only messages on their way are sent again.
-        const isSaved = yield* Effect.uninterruptibleMask((restore) =>
+        const outcome = yield* Effect.uninterruptibleMask((restore) =>
           restore(deliverAll(batch, webhook, deliver, isLate)).pipe(
             Effect.onInterrupt(() => quietly(save)),
             Effect.zipRight(save)
           )
         )
         // The webhook was deleted or replayed, or another process has claimed it.
-        if (!isSaved) return 0
-        const { outcome } = batch
+        if (outcome === undefined) return 0
         if (batch.hasFailed || outcome.state !== "active") return batch.delaySeconds
         if (isLate()) return 0
         const { failures, position, problem, setAside } = outcome
