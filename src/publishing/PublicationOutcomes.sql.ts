@@ -35,8 +35,8 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
       WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[])`
   )
 
-  // The newest publication of every entity is found in one pass. One look-up for each failed version would be quadratic: no index finds
-  // an entity in the lists of a store's failed publications.
+  // The newest publication of every entity is found in one pass. A look-up for each failed version was quadratic: PostgreSQL expects
+  // many publications of an entity, so it walks those of the store instead of using the index publication_failed.
   const failures = findAll(FailedPublication)(
     (accountId: AccountId, limit: number) => sql`
       WITH newest AS (
