@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs"
-import { Context, Effect, Layer, Option, Random, Redacted } from "effect"
+import { Context, Effect, Layer, Option, Random, Record, Redacted } from "effect"
 import pg from "pg"
 import * as Database from "../../src/database/Database.ts"
+import { type Deadlines, defaultDeadlines } from "../../src/database/Deadlines.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { recordMultiTask, refuseMultiTask, reportMultiTask } from "./MultiTask.ts"
@@ -175,7 +176,15 @@ const WithoutSync = Layer.effectDiscard(
   })
 )
 
-const onServer = Layer.unwrapEffect(Effect.map(TestDatabaseUrl, (url) => Database.layerServer({ url })))
+/**
+ * Ten times the deadlines of the service, so that a machine that stands still for some seconds fails no test. Suites about deadlines set
+ * their own.
+ */
+const patientDeadlines: Deadlines = Record.map({ ...defaultDeadlines }, (millis) => 10 * millis)
+
+const onServer = Layer.unwrapEffect(
+  Effect.map(TestDatabaseUrl, (url) => Database.layerServer({ url, deadlines: patientDeadlines }))
+)
 
 /** A fresh database on the server, without the schema. */
 export const layerServerEmpty = Layer.provideMerge(onServer, layerServerUrlEmpty)
