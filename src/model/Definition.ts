@@ -2,6 +2,7 @@ import { Either, Schema } from "effect"
 import { EntityKind, singleLineText } from "./Attribute.ts"
 import { ValidationFailed } from "./Errors.ts"
 import { RecordId, StoreId } from "./Ids.ts"
+import { measurementTypes } from "./Measurement.ts"
 import { nameMisfit } from "./Name.ts"
 import { textMisfit } from "./Text.ts"
 import { Timestamp } from "./Timestamp.ts"
@@ -75,11 +76,13 @@ export const NewDefinition = Schema.Struct({
 })
 export type NewDefinition = typeof NewDefinition.Type
 
-const plainTypes = ["boolean", "id", "money", "multi_line_text_field", "rich_text_field", "single_line_text_field"]
+const plainTypes = [
+  ...["boolean", "id", "language", "money", "multi_line_text_field", "rich_text_field", "single_line_text_field"]
+]
 const referenceTypes = ["customer", "company", "order", "product_taxonomy_value"].map((owner) => `${owner}_reference`)
 const listableTypes = [
-  ...["color", "date", "date_time", "dimension", "json", "link", "number_decimal", "number_integer", "rating", "url"],
-  ...["volume", "weight", "single_line_text_field"],
+  ...["color", "date", "date_time", "json", "link", "number_decimal", "number_integer", "rating", "url"],
+  ...["single_line_text_field", ...measurementTypes],
   ...["article", "collection", "file", "metaobject", "mixed", "page", "product", "variant"].map(
     (target) => `${target}_reference`
   )

@@ -1,7 +1,8 @@
-import { Either, Schema } from "effect"
+import { Either, Predicate, Schema } from "effect"
 import { RE2JS } from "re2js"
 import type { DefinitionValidation } from "./Definition.ts"
 import { isNestedDeeper } from "./JsonNesting.ts"
+import { measurementTypes, typeOfUnit, unitsOf } from "./Measurement.ts"
 import { textMisfit } from "./Text.ts"
 
 /**
@@ -30,6 +31,7 @@ export interface KeyRule {
 const maxJsonDepth = 32
 
 const anythingInJson = Schema.decodeEither(Schema.parseJson())
+const itemsInJson = Schema.decodeEither(Schema.parseJson(Schema.Array(Schema.Unknown)))
 const listInJson = Schema.decodeEither(Schema.parseJson(Schema.Array(Schema.String)))
 
 const unless = (fits: boolean, rule: string) => (fits ? undefined : rule)
@@ -49,7 +51,7 @@ export const isDate = (text: string): boolean => {
 type TypeRules = ReadonlyMap<string, (value: string) => string | undefined>
 
 /** Checks of non-empty values by type, with Shopify's ranges. Each returns the rule that a value breaks. Other types accept all. */
-const typeRules: TypeRules = new Map(
+const commonTypeRules: TypeRules = new Map(
   Object.entries({
     single_line_text_field: (value: string) => unless(!/[\n\r]/.test(value), "must be one line of text"),
     number_decimal: (value: string) =>
@@ -77,8 +79,71 @@ const typeRules: TypeRules = new Map(
   })
 )
 
-/** As `typeRules`, but a URL is only matched with a pattern and not parsed, because the database cannot parse it. */
-const storedTypeRules: TypeRules = new Map(typeRules).set("url", (value) =>
+/** A check of a JSON object by its members. The rule names an example. `units`: the units of which it must have one. */
+const objectLike =
+  (example: object, fits: (object: Readonly<Record<string, unknown>>) => boolean, units?: ReadonlyArray<string>) =>
+  (value: string) => {
+    const read = isNestedDeeper(value, maxJsonDepth) ? undefined : Either.getOrUndefined(anythingInJson(value))
+    const json = JSON.stringify(example)
+    return unless(
+      Predicate.isReadonlyRecord(read) && fits(read),
+      units === undefined
+        ? `must be JSON such as ${json}`
+        : `must be JSON such as ${json}, with one of the units ${units.join(", ")}`
+    )
+  }
+
+const isNumeric = (member: unknown) => /^-?\d+(?:\.\d+)?$/.test(String(member))
+
+const measurementRule = (type: string) => {
+  const units = unitsOf(type)
+  const [unit = "celsius"] = units ?? []
+  return objectLike(
+    { value: 25, unit },
+    (object) =>
+      isNumeric(object.value) &&
+      Predicate.isString(object.unit) &&
+      (units === undefined || typeOfUnit(object.unit) === type),
+    units
+  )
+}
+
+/**
+ * Checks of types that Shopify checks at the publish (Shopify's "List of data types"). Scans do not have them: stored values of these types
+ * come from a store or passed these checks.
+ */
+const typeRules: TypeRules = new Map([
+  ...commonTypeRules,
+  ...Object.entries({
+    color: (value: string) => unless(/^#(?:[0-9a-f]{3}){1,2}$/i.test(value), "must be a colour such as #1a2b3c"),
+    date_time: (value: string) => {
+      const [, date = ""] =
+        /^(\d{4}-\d{2}-\d{2})[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?$/.exec(
+          value
+        ) ?? []
+      return unless(isDate(date), "must be a date and time such as 2026-01-31T12:30:00")
+    },
+    money: objectLike(
+      { amount: "5.99", currency_code: "EUR" },
+      ({ amount, currency_code }) => isNumeric(amount) && /^[A-Z]{3}$/.test(String(currency_code))
+    ),
+    rating: objectLike({ value: "3.5", scale_min: "1.0", scale_max: "5.0" }, ({ scale_max, scale_min, value }) =>
+      [value, scale_min, scale_max].every(isNumeric)
+    ),
+    link: objectLike(
+      { text: "Size guide", url: "https://example.com/sizes" },
+      ({ text, url }) => Predicate.isString(text) && Predicate.isString(url)
+    ),
+    rich_text_field: objectLike(
+      { type: "root", children: [{ type: "paragraph", children: [{ type: "text", value: "Text" }] }] },
+      ({ children, type }) => type === "root" && Array.isArray(children)
+    )
+  }),
+  ...measurementTypes.map((type) => [type, measurementRule(type)] as const)
+])
+
+/** As `commonTypeRules`, but a URL is only matched with a pattern and not parsed, because the database cannot parse it. */
+const storedTypeRules: TypeRules = new Map(commonTypeRules).set("url", (value) =>
   unless(
     /^(?:https?:[/\\]*[^\t\n\v\f\r /\\?#][^\t\n\v\f\r ]*|(?:mailto|sms|tel):[^\t\n\v\f\r ]+)$/i.test(value),
     "must be a URL"
@@ -154,23 +219,35 @@ const itemMisfit = (
   return pattern === undefined || allows(pattern, value, valueLength) ? undefined : `must match the pattern ${pattern}`
 }
 
+/** The type of a list's items. Undefined: the type is not one of lists. */
+export const itemTypeOf = (type: string): string | undefined =>
+  type.startsWith("list.") ? type.slice("list.".length) : undefined
+
+const textTypes: ReadonlySet<string> = new Set([
+  ...["single_line_text_field", "multi_line_text_field", "url", "date", "date_time", "color", "id", "language"]
+])
+
+/** Whether all items of a list of this type are texts. Lists of numbers, measurements and others have their JSON. */
+const isTextType = (itemType: string) => textTypes.has(itemType) || itemType.endsWith("_reference")
+
+/** An item of a list as the value of a single field. */
+export const textOfItem = (item: unknown): string => (Predicate.isString(item) ? item : JSON.stringify(item))
+
 const misfitBy = (types: TypeRules, rule: KeyRule, value: string): string | undefined => {
   if (value === "") return undefined
-  if (!rule.type.startsWith("list.")) return itemMisfit(rule, rule.type, value, value.length, types)
-  const type = rule.type.slice("list.".length)
-  return Either.match(listInJson(value), {
-    onLeft: () => "must be a JSON list of strings",
-    onRight: (items) => {
-      const { maxItems, minItems } = rule
-      if (maxItems !== undefined && items.length > maxItems) return `must have at most ${maxItems} items`
-      if (minItems !== undefined && items.length < minItems) return `must have at least ${minItems} items`
-      for (const item of items) {
-        const wrong = textMisfit(item) ?? itemMisfit(rule, type, item, value.length, types)
-        if (wrong !== undefined) return `each item ${wrong}`
-      }
-      return undefined
-    }
-  })
+  const type = itemTypeOf(rule.type)
+  if (type === undefined) return itemMisfit(rule, rule.type, value, value.length, types)
+  const items = isNestedDeeper(value, maxJsonDepth) ? undefined : Either.getOrUndefined(itemsInJson(value))
+  if (items === undefined || (isTextType(type) && !items.every(Predicate.isString)))
+    return isTextType(type) ? "must be a JSON list of strings" : "must be a JSON list"
+  const { maxItems, minItems } = rule
+  if (maxItems !== undefined && items.length > maxItems) return `must have at most ${maxItems} items`
+  if (minItems !== undefined && items.length < minItems) return `must have at least ${minItems} items`
+  for (const item of items.map(textOfItem)) {
+    const wrong = textMisfit(item) ?? itemMisfit(rule, type, item, value.length, types)
+    if (wrong !== undefined) return `each item ${wrong}`
+  }
+  return undefined
 }
 
 /** The rule that a value to be written breaks. Undefined: none. An empty value is always valid. */
@@ -188,7 +265,7 @@ const maxListItems = (type: string) => (type === "list.metaobject_reference" ? 2
 
 /** The rule of a metafield that has a type and no validations. */
 export const ruleOfType = (type: string): KeyRule => {
-  const item = type.startsWith("list.") ? type.slice("list.".length) : type
+  const item = itemTypeOf(type) ?? type
   const maxLength = Object.hasOwn(maxLengths, item) ? maxLengths[item] : defaultMaxLength
   return { type, maxLength: maxLength ?? defaultMaxLength, ...(item === type ? {} : { maxItems: maxListItems(type) }) }
 }
@@ -244,7 +321,7 @@ const rulesOfValidation: Readonly<Record<string, (value: string, item: string) =
  * platform checks them at the publish.
  */
 export const ruleOfDefinition = (type: string, validations: ReadonlyArray<DefinitionValidation>): KeyRule => {
-  const item = type.startsWith("list.") ? type.slice("list.".length) : type
+  const item = itemTypeOf(type) ?? type
   let rule = ruleOfType(type)
   for (const { name, value } of validations)
     if (value !== null && Object.hasOwn(rulesOfValidation, name))

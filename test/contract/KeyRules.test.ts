@@ -287,7 +287,7 @@ for (const engine of featureServiceEngines)
               CatalogChange.SetOverrides({
                 entityId: product,
                 storeId: b.id,
-                values: { "specs.pages": "5", "specs.cut": "Slim", "specs.sizes": "[1]", title: "x".repeat(300) },
+                values: { "specs.pages": "5", "specs.cut": "Slim", "specs.sizes": "[1.5]", title: "x".repeat(300) },
                 types: line
               })
             )

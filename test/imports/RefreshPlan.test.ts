@@ -12,6 +12,7 @@ import { sameOptions, sameValue } from "../../src/imports/StoreValue.ts"
 import { builtInFields, type EntityKind, effective, typeOf, valueOf } from "../../src/model/Attribute.ts"
 import { EntityId, StoreId } from "../../src/model/Ids.ts"
 import { Timestamp } from "../../src/model/Timestamp.ts"
+import { shopifyMetafields } from "../support/ShopifyMetafields.ts"
 
 const uuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`
 const us = StoreId.make(uuid(1))
@@ -286,6 +287,16 @@ describe("equivalent values", () => {
     ["my.json", "json", "{", "[", false],
     ["my.when", "date_time", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00", true],
     ["my.when", "date_time", "soon", "later", false],
+    ["my.width", "dimension", '{"value":25,"unit":"cm"}', '{"value":25.0,"unit":"CENTIMETERS"}', true],
+    ["my.width", "dimension", '{"value":25,"unit":"cm"}', '{"value":25,"unit":"m"}', false],
+    ["my.width", "dimension", '{"value":25,"unit":"cm"}', '{"value":26,"unit":"cm"}', false],
+    ["my.size", "volume", '{"value":"1.50","unit":"us_gal"}', '{"value":1.5,"unit":"GALLONS"}', true],
+    ["my.cost", "money", '{"amount":"5.9","currency_code":"CAD"}', '{"amount":"5.90","currency_code":"CAD"}', true],
+    ["my.cost", "money", '{"amount":"5.9","currency_code":"CAD"}', '{"amount":"5.9","currency_code":"USD"}', false],
+    ["my.sizes", "list.number_integer", "[1,2]", '["1","2"]', true],
+    ["my.sizes", "list.number_integer", "[1,2]", "[2,1]", false],
+    ["my.sizes", "list.weight", '[{"value":1,"unit":"kg"}]', '[{"value":1,"unit":"lb"}]', false],
+    ["my.sizes", "list.number_integer", "[1]", "1", false],
     ["url", "url", "https://a.example/x.jpg?v=1", "https://a.example/x.jpg", true],
     ["my.link", "url", "https://a.example/x?v=1", "https://a.example/x", false],
     ["title", "single_line_text_field", " Mug ", "Mug", true],
@@ -294,6 +305,10 @@ describe("equivalent values", () => {
   ] as const)("%s (%s): %j and %j: %s", (key, type, left, right, isSame) => {
     assert.strictEqual(sameValue(key, type, left, right), isSame)
     assert.strictEqual(sameValue(key, type, right, left), isSame)
+  })
+
+  it.each(shopifyMetafields)("%s: %j, and as Shopify returns it: %j", (type, sent, returned) => {
+    assert.isTrue(sameValue("my.field", type, sent, returned))
   })
 
   it("options are equal with the same names and the same values in any order", () => {

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { misfitOf, ruleOfDefinition } from "../../src/model/KeyRule.ts"
+import { fits, misfitOf, ruleOfDefinition, ruleOfType } from "../../src/model/KeyRule.ts"
+import { shopifyMetafields } from "../support/ShopifyMetafields.ts"
 
 const validation = (name: string, value: string) => ({ name, type: "", value })
 const pattern = "^(?:[a-z]{1,50})+$"
@@ -26,5 +27,41 @@ describe("rules of lists", () => {
     const text = ruleOfDefinition("single_line_text_field", [validation("regex", pattern)])
     assert.strictEqual(misfitOf(text, item), `must match the pattern ${pattern}`)
     assert.isUndefined(misfitOf(text, item.repeat(60)))
+  })
+})
+
+describe("types of metafields", () => {
+  it.each(shopifyMetafields)("%s: %j fits, and so does what Shopify returns, %j", (type, sent, returned) => {
+    const rule = ruleOfType(type)
+    for (const value of [sent, returned]) {
+      assert.isUndefined(misfitOf(rule, value))
+      assert.isTrue(fits(rule, value))
+    }
+  })
+
+  const length = 'must be JSON such as {"value":25,"unit":"mm"}, with one of the units mm, cm, m, in, ft, yd'
+  it.each([
+    ["color", "red", "must be a colour such as #1a2b3c"],
+    ["date_time", "2026-02-30T10:00:00", "must be a date and time such as 2026-01-31T12:30:00"],
+    ["date_time", "2026-01-31", "must be a date and time such as 2026-01-31T12:30:00"],
+    ["dimension", "25 cm", length],
+    ["dimension", '{"value":25,"unit":"kg"}', length],
+    ["dimension", '{"value":"wide","unit":"cm"}', length],
+    ["temperature", '{"value":25}', 'must be JSON such as {"value":25,"unit":"celsius"}'],
+    ["money", '{"amount":"5.99"}', 'must be JSON such as {"amount":"5.99","currency_code":"EUR"}'],
+    ["rating", "5", 'must be JSON such as {"value":"3.5","scale_min":"1.0","scale_max":"5.0"}'],
+    ["link", '["a"]', 'must be JSON such as {"text":"Size guide","url":"https://example.com/sizes"}'],
+    [
+      "rich_text_field",
+      "<p>Text</p>",
+      'must be JSON such as {"type":"root","children":[{"type":"paragraph","children":[{"type":"text","value":"Text"}]}]}'
+    ],
+    ["list.dimension", '[{"value":25,"unit":"kg"}]', `each item ${length}`],
+    ["list.dimension", "25 cm", "must be a JSON list"],
+    ["list.number_integer", "[1.5]", "each item must be a whole number from -9007199254740991 to 9007199254740991"],
+    ["list.color", "[1]", "must be a JSON list of strings"],
+    ["list.link", "[".repeat(33) + "]".repeat(33), "must be a JSON list"]
+  ] as const)("%s: %j is refused", (type, value, message) => {
+    assert.strictEqual(misfitOf(ruleOfType(type), value), message)
   })
 })

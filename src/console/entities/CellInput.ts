@@ -1,8 +1,12 @@
 import { Either, Schema } from "effect"
+import { textOfItem } from "../../model/KeyRule.ts"
 import type { Sentence } from "../languages/Words.tsx"
 import type { FieldRow } from "./Cells.ts"
 
-const readTexts = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
+const readItems = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.Unknown)))
+const readSimpleItems = Schema.decodeUnknownEither(
+  Schema.parseJson(Schema.Array(Schema.Union(Schema.String, Schema.Number)))
+)
 
 /** The control that edits a field. */
 export type Control =
@@ -17,12 +21,15 @@ const isList = ({ type }: Pick<FieldRow, "type">) => type.startsWith("list.")
 
 /** The items of a list that lines can express. Undefined: the value is edited as JSON. */
 const linesOf = (value: string): ReadonlyArray<string> | undefined =>
-  Either.match(readTexts(value), {
+  Either.match(readSimpleItems(value), {
     onLeft: () => undefined,
-    onRight: (items) =>
-      items.some((item) => /[\n\r]/.test(item) || item !== item.trim() || item === "") || items[0]?.startsWith("[")
+    onRight: (simple) => {
+      const items = simple.map(textOfItem)
+      return items.some((item) => /[\n\r]/.test(item) || item !== item.trim() || item === "") ||
+        items[0]?.startsWith("[")
         ? undefined
         : items
+    }
   })
 
 export const controlOf = (row: Pick<FieldRow, "key" | "rule" | "type">, value: string): Control => {
@@ -52,12 +59,16 @@ export const toTyped = (row: Pick<FieldRow, "type">, value: string): string =>
 export const fromTyped = (row: Pick<FieldRow, "key" | "type">, typed: string): string => {
   const text = typed.replaceAll("\r\n", "\n")
   if (row.type.startsWith("number_")) return text.trim()
-  if (!isList(row) || (text.trimStart().startsWith("[") && Either.isRight(readTexts(text)))) return text
+  if (!isList(row) || (text.trimStart().startsWith("[") && Either.isRight(readItems(text)))) return text
   const items = text
     .split(row.key === "tags" ? /[\n,]/ : "\n")
     .map((item) => item.trim())
     .filter((item) => item !== "")
-  return items.length === 0 ? "" : JSON.stringify(items)
+  if (items.length === 0) return ""
+  // Shopify has whole numbers in lists as numbers.
+  return row.type === "list.number_integer" && items.every((item) => String(Number(item)) === item)
+    ? `[${items.join()}]`
+    : JSON.stringify(items)
 }
 
 /** Whether two inputs mean the same value: the spelling of a list or of line ends may differ. */

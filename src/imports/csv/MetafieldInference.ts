@@ -2,6 +2,7 @@ import { Either, Option, Schema } from "effect"
 import { singleLineText } from "../../model/Attribute.ts"
 import { isNestedDeeper } from "../../model/JsonNesting.ts"
 import { isDate } from "../../model/KeyRule.ts"
+import { typeOfUnit } from "../../model/Measurement.ts"
 
 const multiLineText = "multi_line_text_field"
 
@@ -30,17 +31,6 @@ const referenceTypes: ReadonlyMap<string, string> = new Map([
   ["GenericFile", "file_reference"],
   ["Video", "file_reference"]
 ])
-
-/** Measurement types by unit. */
-const measurements: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    dimension: ["mm", "cm", "m", "in", "ft", "yd", "millimeters", "centimeters", "meters", "inches", "feet", "yards"],
-    weight: ["g", "kg", "oz", "lb", "grams", "kilograms", "ounces", "pounds"],
-    volume: ["ml", "cl", "l", "m3", "us_fl_oz", "us_pt", "us_qt", "us_gal"].concat([
-      ...["imp_fl_oz", "imp_pt", "imp_qt", "imp_gal", "milliliters", "centiliters", "liters", "cubic_meters"]
-    ])
-  }).flatMap(([type, units]) => units.map((unit) => [unit, type] as const))
-)
 
 const parse = Schema.decodeEither(Schema.parseJson())
 const deepestJson = 32
@@ -75,7 +65,7 @@ const has = (object: object, ...keys: ReadonlyArray<string>) =>
 
 const objectType = (object: Readonly<Record<string, unknown>>): string => {
   if (has(object, "value", "unit"))
-    return (typeof object.value === "number" && measurements.get(String(object.unit).toLowerCase())) || "json"
+    return (typeof object.value === "number" && typeOfUnit(String(object.unit))) || "json"
   if (object.type === "root" && Array.isArray(object.children)) return "rich_text_field"
   if (has(object, "amount", "currency_code")) return "money"
   if (has(object, "value", "scale_min", "scale_max")) return "rating"
