@@ -1,6 +1,7 @@
 import type { ExportedMetafield } from "../model/Definition.ts"
 import { type KeyRule, misfitOf } from "../model/KeyRule.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
+import { measurementTypes } from "../model/Measurement.ts"
 import type { ShopifyCsvSummary } from "./csv/ShopifyCsv.ts"
 import { type ImportedProduct, type ImportProblem, quoted } from "./ImportedProduct.ts"
 
@@ -30,6 +31,14 @@ const ruledColumns = (
   return { product: columnsOf("product", productMetafields), variant: columnsOf("variant", variantMetafields) }
 }
 
+/** A measurement that a person typed in a cell, such as `25 cm`, as JSON. Other texts stay. */
+const toMeasurement = (cell: string): string => {
+  const [, value, unit] = /^(-?\d+(?:\.\d+)?)\s*([a-z][\w ]*)$/i.exec(cell.trim()) ?? []
+  return value === undefined || unit === undefined
+    ? cell
+    : JSON.stringify({ value: Number(value), unit: unit.replaceAll(" ", "_") })
+}
+
 const isReference = (type: string) => type.endsWith("_reference")
 
 /**
@@ -42,6 +51,7 @@ const toTypedValue = (type: string, cell: string): string | null => {
     return isReference(type) ? null : JSON.stringify(cell.split(";").flatMap((item) => item.trim() || []))
   }
   if (isReference(type)) return cell.startsWith("gid://") ? cell : null
+  if (measurementTypes.includes(type)) return toMeasurement(cell)
   if (type === "boolean") return cell.trim().toLowerCase()
   return type.startsWith("number_") ? cell.trim() : cell
 }

@@ -215,12 +215,17 @@ for (const engine of engines) {
                     }),
                     aMetafield("product", "my.sizes", { type: "list.single_line_text_field" }),
                     aMetafield("product", "my.color", { type: "list.metaobject_reference" }),
+                    aMetafield("product", "my.width", { type: "dimension" }),
                     aMetafield("variant", "my.fits", { type: "boolean" })
                   ]
                 })
                 const columns =
-                  "Handle,Title,Variant SKU,Pages (product.metafields.my.pages),Sizes (product.metafields.my.sizes),Color (product.metafields.my.color),Fits (variant.metafields.my.fits)"
-                const path = file("fitting.csv", [columns, "a,A,A-1,320,S; M,black; moss,TRUE", "b,B,B-1, 12,,,false"])
+                  "Handle,Title,Variant SKU,Pages (product.metafields.my.pages),Sizes (product.metafields.my.sizes),Color (product.metafields.my.color),Fits (variant.metafields.my.fits),Width (product.metafields.my.width)"
+                const path = file("fitting.csv", [
+                  columns,
+                  "a,A,A-1,320,S; M,black; moss,TRUE,25.0 cm",
+                  'b,B,B-1, 12,,,false,"{""value"":3,""unit"":""m""}"'
+                ])
                 const run = yield* bring(path, "us.example")
                 assert.deepStrictEqual(run.summary.ignored_columns, [
                   { name: "Color (product.metafields.my.color)", filled_cells: 1 }
@@ -237,16 +242,18 @@ for (const engine of engines) {
                     ["my.fits", "true", "boolean"],
                     ["my.pages", "12", "number_integer"],
                     ["my.pages", "320", "number_integer"],
-                    ["my.sizes", '["S","M"]', "list.single_line_text_field"]
+                    ["my.sizes", '["S","M"]', "list.single_line_text_field"],
+                    ["my.width", '{"value":25,"unit":"cm"}', "dimension"],
+                    ["my.width", '{"value":3,"unit":"m"}', "dimension"]
                   ]
                 )
                 const before = yield* everything
                 assert.deepInclude((yield* bring(path, "us.example")).summary, { created: 0, updated: 0, unchanged: 2 })
                 const misfit = file("misfit.csv", [
                   columns,
-                  "a,A,A-1,many,S,,maybe",
-                  "b,B,B-1,12.5,,,",
-                  "c,C,C-1,900,,,"
+                  "a,A,A-1,many,S,,maybe,",
+                  "b,B,B-1,12.5,,,,",
+                  "c,C,C-1,900,,,,25 kg"
                 ])
                 const rejected = yield* Effect.flip((yield* Imports).csv(misfit, "us.example", quiet))
                 assert(rejected._tag === "ImportFileRejected")
@@ -272,6 +279,11 @@ for (const engine of engines) {
                       4,
                       "Pages (product.metafields.my.pages)",
                       '"900" does not fit the definition of my.pages (number_integer): it must be at most 500. Correct the cell, or change the definition in the shop or in this service.'
+                    ],
+                    [
+                      4,
+                      "Width (product.metafields.my.width)",
+                      '"25 kg" does not fit the definition of my.width (dimension): it must be JSON such as {"value":25,"unit":"mm"}, with one of the units mm, cm, m, in, ft, yd. Correct the cell, or change the definition in the shop or in this service.'
                     ]
                   ]
                 )
