@@ -21,10 +21,18 @@ export const inPart = (sql: SqlClient, part: Part) =>
     ? sql`e.id = ANY(${[...part.ids]}::uuid[]) ORDER BY e.change_seq`
     : sql`e.change_seq > ${part.after} ORDER BY e.change_seq LIMIT ${part.limit}`
 
-/** Entities as lines of JSON. */
-const Lines = Schema.Struct({ lines: Schema.String, entities: Schema.Number })
+/**
+ * Entities as lines of JSON. If one of the lines is too long, the text is empty, and `ids` and `bytes` are the part's entities and the
+ * lengths of their lines; else both are empty.
+ */
+const Lines = Schema.Struct({
+  lines: Schema.String,
+  entities: Schema.Number,
+  ids: Schema.Array(EntityId),
+  bytes: Schema.Array(Schema.Number)
+})
 export type Lines = typeof Lines.Type
-const none: Lines = { lines: "", entities: 0 }
+const none: Lines = { lines: "", entities: 0, ids: [], bytes: [] }
 
 /** Maximum number of parts that one statement finds. */
 const maxPlaces = 256
@@ -55,8 +63,8 @@ export interface CatalogLines {
     size: number,
     storeId: StoreId | null
   ) => Effect.Effect<{ readonly places: ReadonlyArray<number>; readonly hasMore: boolean }>
-  /** The entities of a part that are of a kind, in the order of their last change. */
-  readonly lines: (accountId: AccountId, kind: EntityKind, part: Part) => Effect.Effect<Lines>
+  /** The entities of a part that are of a kind, in the order of their last change. `maxBytes`: the longest line that is not too long. */
+  readonly lines: (accountId: AccountId, kind: EntityKind, part: Part, maxBytes: number) => Effect.Effect<Lines>
 }
 
 /** The same text as `json_build_object`, which takes longer because it looks up each type in each row. Members: JSON, or null. */
@@ -173,14 +181,23 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
       ORDER BY v.parent_id, v.position, v.id`
   )
 
+  // The lines are aggregated in the order of the subquery: sorting them again would copy each.
   const readLines = findAll(Lines)(
-    (accountId: AccountId, kind: EntityKind, part: Part) => sql`
-      SELECT ${sql.literal(planCustom)} coalesce(string_agg(l.line || E'\\n', '' ORDER BY l.change_seq), '') AS lines, count(*)::integer AS entities
+    (accountId: AccountId, kind: EntityKind, part: Part, maxBytes: number) => sql`
+      SELECT ${sql.literal(planCustom)}
+             CASE WHEN p.longest > ${maxBytes} THEN '' ELSE p.lines END AS lines, p.entities,
+             CASE WHEN p.longest > ${maxBytes} THEN p.ids ELSE '{}' END AS ids,
+             CASE WHEN p.longest > ${maxBytes} THEN p.bytes ELSE '{}' END AS bytes
       FROM (
-        SELECT e.change_seq, ${lineOf(sql, accountId)} AS line
-        FROM entity e
-        WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND ${inPart(sql, part)}
-      ) l`
+        SELECT coalesce(string_agg(l.line || E'\\n', '') FILTER (WHERE octet_length(l.line) <= ${maxBytes}), '') AS lines,
+               count(*)::integer AS entities, max(octet_length(l.line)) AS longest,
+               array_agg(l.id) AS ids, array_agg(octet_length(l.line)) AS bytes
+        FROM (
+          SELECT e.id, ${lineOf(sql, accountId)} AS line
+          FROM entity e
+          WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND ${inPart(sql, part)}
+        ) l
+      ) p`
   )
 
   const readPlaces = findAll(Schema.Struct({ place: Schema.Number }))(
@@ -215,6 +232,6 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
         places: rows.map(({ place }) => place),
         hasMore: rows.length === maxPlaces
       })),
-    lines: (accountId, kind, part) => Effect.map(readLines(accountId, kind, part), ([lines = none]) => lines)
+    lines: (...parameters) => Effect.map(readLines(...parameters), ([lines = none]) => lines)
   }
 }

@@ -6,7 +6,7 @@ import { NotFound, Unavailable, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, type EntityId, ExportId, type StoreId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Stores } from "../stores/Stores.ts"
-import type { Part, SelectedCount } from "./CatalogLines.sql.ts"
+import type { Lines, Part, SelectedCount } from "./CatalogLines.sql.ts"
 import type { ExportItem } from "./ExportItem.ts"
 import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 import { refuseWithPlatform } from "./ExportJobs.ts"
@@ -19,11 +19,17 @@ import type { StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
 /** Maximum number of exports that one process reads at the same time. Each uses a connection until it is read. */
 const maxAtOnce = 2
 
-/**
- * Entities of one statement, by kind. The line of a collection names all its members, and those that each store has accepted. A text of
- * more than 512 MiB ends the process: the driver of the database cannot read it.
- */
+/** Entities of one statement, by kind. The line of a collection names all its members, and those that each store has accepted. */
 const linesAtOnce: Readonly<Record<EntityKind, number>> = { media: 500, variant: 500, product: 500, collection: 10 }
+
+/**
+ * No line begins after so many bytes of a text. Some texts are in memory at once, and one of more than 512 MiB would end the process,
+ * because the driver of the database cannot read it.
+ */
+const maxTextBytes = 16_777_216
+/** A longer line cannot be exported. */
+const maxLineBytes = 500_000_000
+
 /** Products of one statement, if their variants are read with them. */
 const productsAtOnce = 200
 
@@ -34,6 +40,8 @@ const kindsInOrder: ReadonlyArray<EntityKind> = ["media", "variant", "product", 
 const partsAtOnce = 2
 
 const interrupted = "The database interrupted the export. Export again."
+
+const tooLong = "The line of an entity is longer than 500 MB."
 
 type Places = Context.Tag.Service<ExportsRepo>["places"]
 
@@ -52,6 +60,21 @@ const partsOfAll = (limit: number, places: (after: number, size: number) => Retu
 
 /** The parts of these entities. */
 const partsOf = (ids: ReadonlyArray<EntityId>, limit: number) => Arr.chunksOf(ids, limit).map((ids) => ({ ids }))
+
+/** The entities of a part with long lines, by the text that has them. */
+const textsOf = ({ bytes, ids }: Lines) => {
+  const texts: Array<Array<EntityId>> = []
+  let room = 0
+  ids.forEach((id, index) => {
+    if (room <= 0) {
+      texts.push([])
+      room = maxTextBytes
+    }
+    texts.at(-1)?.push(id)
+    room -= bytes[index] ?? 0
+  })
+  return texts
+}
 
 /** The parts of the selected entities. */
 const partsOfSelected = (
@@ -82,6 +105,22 @@ const makeLines =
       const { entities: total, line, stores } = yield* repo.head(accountId, selected)
       let done = 0
       yield* write([line, ...stores, ""].join("\n"), done, total)
+      const writeText = ({ entities, lines }: Lines) => {
+        done += entities
+        return write(lines, done, total)
+      }
+      /** Writes a part. If its lines are long, they are read again in several texts, on the export's own connection. */
+      const writePart = (kind: EntityKind, part: Lines) =>
+        part.ids.length === 0
+          ? writeText(part)
+          : Effect.forEach(
+              textsOf(part),
+              (ids) =>
+                Effect.flatMap(repo.lines(accountId, kind, { ids }, maxLineBytes), (text) =>
+                  text.ids.length === 0 ? writeText(text) : Effect.dieMessage(tooLong)
+                ),
+              { discard: true }
+            )
       return {
         /** `chosen`: only these entities of the kind; null: all. */
         entities: (kind: EntityKind, chosen: ReadonlyArray<EntityId> | null) =>
@@ -89,11 +128,8 @@ const makeLines =
             chosen === null
               ? partsOfAll(linesAtOnce[kind], (after, size) => repo.places(accountId, kind, after, size, null))
               : Stream.fromIterable(partsOf(chosen, linesAtOnce[kind])),
-            (part) => beside(repo.lines(accountId, kind, part)),
-            ({ entities, lines }) => {
-              done += entities
-              return write(lines, done, total)
-            }
+            (part) => beside(repo.lines(accountId, kind, part, Math.floor(maxTextBytes / linesAtOnce[kind]))),
+            (part) => writePart(kind, part)
           ),
         end: Effect.suspend(() =>
           Effect.as(write(`${JSON.stringify({ type: "end", entities: done })}\n`, done, total), {

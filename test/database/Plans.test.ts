@@ -908,12 +908,12 @@ const exporting = Effect.gen(function* () {
       for (const kind of EntityKind.literals) {
         for (const storeId of [null, firstStore]) yield* exports.places(accountId, kind, 0, 100, storeId)
         for (const after of [0, products - 100]) {
-          const next = yield* exports.lines(accountId, kind, { after, limit: 100 })
+          const next = yield* exports.lines(accountId, kind, { after, limit: 100 }, 10_000_000)
           const ids = next.lines
             .split("\n")
             .flatMap((line) => /"id" : "([^"]+)"/.exec(line)?.slice(1) ?? [])
             .map((id) => EntityId.make(id))
-          assert.deepStrictEqual(yield* exports.lines(accountId, kind, { ids: ids.toReversed() }), next)
+          assert.deepStrictEqual(yield* exports.lines(accountId, kind, { ids: ids.toReversed() }, 10_000_000), next)
           const selection = { kind, ids: ids.toReversed() }
           assert.deepStrictEqual((yield* exports.selected(accountId, selection, 0, 101)).ids, ids)
           assert.strictEqual(yield* exports.countSelected(accountId, selection), ids.length)

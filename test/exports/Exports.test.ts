@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { SqlError } from "@effect/sql/SqlError"
 import { assert, describe, layer } from "@effect/vitest"
 import { Cause, type Context, Deferred, Effect, Exit, Fiber, Layer, Option, Runtime, Stream } from "effect"
+import type { Lines } from "../../src/exports/CatalogLines.sql.ts"
 import type { ExportSelection } from "../../src/exports/ExportSelection.ts"
 import { Exports } from "../../src/exports/Exports.ts"
 import { ExportsRepo } from "../../src/exports/ExportsRepo.ts"
@@ -190,6 +191,74 @@ for (const { absent, layer: database, name } of featureEngines)
         })
       )
 
+      it.effect("reads products with long descriptions in several texts, which keep all of them in their order", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* aWorld
+          const texts: Array<Lines> = []
+          const Counted = Layer.effect(
+            ExportsRepo,
+            Effect.map(ExportsRepo, (repo) => ({
+              ...repo,
+              lines: (...part: Parameters<typeof repo.lines>) =>
+                Effect.tap(repo.lines(...part), (read) => (read.lines === "" ? undefined : texts.push(read)))
+            }))
+          )
+          yield* Effect.gen(function* () {
+            const { apply } = yield* CatalogChanges
+            const [first, second] = yield* (yield* Stores).list
+            if (first === undefined || second === undefined) return assert.fail("no stores")
+            const ids = yield* Effect.replicateEffect(mintId(EntityId), 14)
+            // A line of 3 MB in UTF-8, with half as many characters. The first products have short ones.
+            const long = { description: "é".repeat(524_288) }
+            yield* apply(
+              ids.flatMap((id, index) => [
+                CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: index < 6 ? {} : long }),
+                ...[first, second].flatMap((store) => [
+                  CatalogChange.AddToStore({ entityId: id, storeId: store.id }),
+                  CatalogChange.SetOverrides({ entityId: id, storeId: store.id, values: index < 6 ? {} : long })
+                ])
+              ])
+            )
+            for (const selection of [null, { kind: "product", ids: ids.toReversed() }] as const) {
+              texts.length = 0
+              const { last, lines } = yield* linesOf(selection)
+              assert.deepStrictEqual(
+                lines.flatMap(({ id, type }) => (type === "product" ? [id] : [])),
+                ids
+              )
+              assert.deepStrictEqual(lines.at(-1), { type: "end", entities: ids.length })
+              assert.deepStrictEqual([last?.done, last?.total], [ids.length, ids.length])
+              assert.deepStrictEqual(
+                texts.map(({ entities }) => entities),
+                [12, 2]
+              )
+              assert.isAtMost(Math.max(...texts.map(({ lines }) => Buffer.byteLength(lines))), 20_000_000)
+            }
+          }).pipe(Effect.provide(Exports.layer.pipe(Layer.provide(Counted))), actingAs(actor))
+        })
+      )
+
+      it.effect("fails if one line is longer than a text can be", () =>
+        Effect.gen(function* () {
+          const { actor } = yield* aWorld
+          const Short = Layer.effect(
+            ExportsRepo,
+            Effect.map(ExportsRepo, (repo) => ({
+              ...repo,
+              lines: (...[accountId, kind, part]: Parameters<typeof repo.lines>) =>
+                repo.lines(accountId, kind, part, 100)
+            }))
+          )
+          const exit = yield* Effect.gen(function* () {
+            yield* aProduct("The tent")
+            return yield* Effect.exit(exported)
+          }).pipe(Effect.provide(Exports.layer.pipe(Layer.provide(Short))), actingAs(actor))
+          const defect = Exit.isFailure(exit) ? Option.getOrThrow(Cause.dieOption(exit.cause)) : undefined
+          assert.instanceOf(defect, Error)
+          assert.strictEqual(defect.message, "The line of an entity is longer than 500 MB.")
+        })
+      )
+
       it.effect(
         "of selected entities has these alone, products with their variants, and begins with their number",
         () =>
@@ -288,11 +357,11 @@ const inSmallParts = (
       ...repo,
       places: (accountId, kind, after, _, storeId) => repo.places(accountId, kind, after, 1, storeId),
       selected: (accountId, selection, after) => repo.selected(accountId, selection, after, 1),
-      lines: (accountId, kind, part) =>
+      lines: (accountId, kind, part, maxBytes) =>
         sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`.pipe(
           Effect.orDie,
           Effect.flatMap(([row]) => beforePart(kind, row?.pid ?? 0)),
-          Effect.zipRight(repo.lines(accountId, kind, "ids" in part ? part : { ...part, limit: 1 }))
+          Effect.zipRight(repo.lines(accountId, kind, "ids" in part ? part : { ...part, limit: 1 }, maxBytes))
         )
     })
   )
