@@ -21,11 +21,10 @@ import {
   draftStateOf,
   type UpdatedLayer
 } from "./DraftWrite.ts"
+import { type HistoryFilter, maxHistoryEntries } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
 import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
 import { type Projection, toProjections } from "./Projection.ts"
-
-const maxHistoryEntries = 250
 
 /** New values of one layer. `storeId` null: canonical values. */
 export interface LayerUpdate {
@@ -227,11 +226,14 @@ const make = Effect.gen(function* () {
       const rules = yield* definitions.rules(accountId)
       return found.map((record) => ({ ...record, ...toSheet(kind, record, rules) }))
     }),
-    /** The newest changes of an entity's draft, newest first. `limit`: 1 to 250. NotFound: no such entity. */
-    history: Effect.fn("Drafts.history")(function* (id: EntityId, limit: number) {
+    /**
+     * The newest changes of an entity's draft that the filter finds, newest first. `limit`: 1 to `maxHistoryEntries`. NotFound: no such
+     * entity.
+     */
+    history: Effect.fn("Drafts.history")(function* (id: EntityId, limit: number, filter: HistoryFilter = {}) {
       const { accountId } = yield* CurrentActor
       yield* find(id)
-      return yield* history.list(accountId, id, Math.min(Math.max(limit, 1), maxHistoryEntries))
+      return yield* history.list(accountId, id, Math.min(Math.max(limit, 1), maxHistoryEntries), filter)
     })
   }
 })

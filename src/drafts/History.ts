@@ -119,6 +119,19 @@ export const HistoryEntry = Schema.Struct({
 }).annotations({ identifier: "HistoryEntry" })
 export type HistoryEntry = typeof HistoryEntry.Type
 
+/** Maximum number of an entity's newest entries that `Drafts` reads or searches. */
+export const maxHistoryEntries = 250
+
+/** Which entries are read. A member that is absent does not apply. */
+export interface HistoryFilter {
+  /** Only those with this revision of the draft. */
+  readonly revision?: number
+  /** Only those that change this field, without their changes of other fields. */
+  readonly key?: string
+  /** Only those of this store; null: of the canonical record. */
+  readonly storeId?: StoreId | null
+}
+
 const valueChanges = (before: Attributes, after: Attributes): ReadonlyArray<ValueChange> =>
   before === after
     ? []

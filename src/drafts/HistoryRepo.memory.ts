@@ -3,7 +3,7 @@ import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
 import { fromMillis } from "../model/Timestamp.ts"
-import { authorOf, type HistoryEntry } from "./History.ts"
+import { authorOf, type HistoryEntry, maxHistoryEntries } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
 
 /** A history entry with the id of its entity. */
@@ -76,12 +76,23 @@ export const layerHistoryRepoMemory = Layer.effect(
             error
           }))
         ),
-      list: (accountId, entityId, limit) =>
+      list: (accountId, entityId, limit, { key, revision, storeId }) =>
         Effect.map(Ref.get(store), (state) => {
           const account = state.get(accountId)
           return (account?.history ?? [])
             .filter((entry) => entry.entityId === entityId)
             .reverse()
+            .slice(0, Math.max(limit, maxHistoryEntries))
+            .filter(
+              (entry) =>
+                (revision === undefined || entry.draft_revision === revision) &&
+                (storeId === undefined || entry.store_id === storeId)
+            )
+            .flatMap((entry) => {
+              if (key === undefined) return [entry]
+              const changes = entry.changes.filter((change) => change.key === key)
+              return changes.length === 0 ? [] : [{ ...entry, changes }]
+            })
             .slice(0, limit)
             .map(({ entityId: _, ...entry }) => ({
               ...entry,

@@ -13,7 +13,9 @@ import {
   HistoryAction,
   HistoryActor,
   type HistoryEntry,
+  type HistoryFilter,
   type LayerChange,
+  maxHistoryEntries,
   type PublishEvent,
   ValueChange
 } from "./History.ts"
@@ -49,6 +51,23 @@ const recordedRows = (changes: ReadonlyArray<LayerChange>, sequences: ReadonlyMa
     sequence: (sequences.get(entityId) ?? 0) + index + 1
   }))
 
+const HistoryRow = Schema.Struct({
+  draftRevision: Schema.Int,
+  at: Timestamp,
+  kind: HistoryActor.fields.kind,
+  actorId: Schema.NullOr(Schema.String),
+  actorName: Schema.NullOr(Schema.String),
+  importId: Schema.NullOr(ImportId),
+  dropId: Schema.NullOr(DropId),
+  dropName: Schema.NullOr(Schema.String),
+  undoOf: Schema.NullOr(ConnectionId),
+  storeId: Schema.NullOr(StoreId),
+  storeDomain: Schema.NullOr(Schema.String),
+  action: HistoryAction,
+  changes: Schema.Array(ValueChange),
+  error: Schema.NullOr(PublishError)
+})
+
 /** The history of drafts: authors, times and values. */
 export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
   HistoryRepo,
@@ -75,11 +94,12 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
       dropId: DropId | null,
       events: ReadonlyArray<PublishEvent>
     ) => Effect.Effect<void>
-    /** The newest changes of an entity, newest first. */
+    /** Changes of an entity that the filter finds among the newest `maxHistoryEntries` (or `limit`, if it is more), newest first. */
     readonly list: (
       accountId: AccountId,
       entityId: EntityId,
-      limit: number
+      limit: number,
+      filter: HistoryFilter
     ) => Effect.Effect<ReadonlyArray<HistoryEntry>>
   }
 >() {
@@ -88,33 +108,29 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const list = findAll(
-        Schema.Struct({
-          draftRevision: Schema.Int,
-          at: Timestamp,
-          kind: HistoryActor.fields.kind,
-          actorId: Schema.NullOr(Schema.String),
-          actorName: Schema.NullOr(Schema.String),
-          importId: Schema.NullOr(ImportId),
-          dropId: Schema.NullOr(DropId),
-          dropName: Schema.NullOr(Schema.String),
-          undoOf: Schema.NullOr(ConnectionId),
-          storeId: Schema.NullOr(StoreId),
-          storeDomain: Schema.NullOr(Schema.String),
-          action: HistoryAction,
-          changes: Schema.Array(ValueChange),
-          error: Schema.NullOr(PublishError)
-        })
-      )(
-        (accountId: string, entityId: EntityId, limit: number) => sql`
+      const list = findAll(HistoryRow)(
+        (accountId: string, entityId: EntityId, limit: number, { key, revision, storeId }: HistoryFilter) => sql`
           SELECT h.draft_revision AS "draftRevision", rfc3339(h.at) AS at, h.actor_kind AS kind, h.actor_id AS "actorId",
                  h.actor_name AS "actorName", h.import_id AS "importId", h.drop_id AS "dropId",
                  d.name AS "dropName", h.undo_of AS "undoOf", h.store_id AS "storeId",
-                 s.domain AS "storeDomain", h.action, h.changes, h.error
-          FROM entity_history h
+                 s.domain AS "storeDomain", h.action, h.error,
+                 ${
+                   key === undefined
+                     ? sql`h.changes`
+                     : sql`(SELECT jsonb_agg(c.change) FROM jsonb_array_elements(h.changes) AS c (change) WHERE c.change ->> 'key' = ${key}) AS changes`
+                 }
+          FROM (
+            SELECT * FROM entity_history n
+            WHERE n.account_id = ${accountId} AND n.entity_id = ${entityId}
+            ORDER BY n.sequence DESC
+            LIMIT ${Math.max(limit, maxHistoryEntries)}
+          ) h
           LEFT JOIN store s ON s.account_id = ${accountId} AND s.id = h.store_id
           LEFT JOIN drop d ON d.account_id = ${accountId} AND d.id = h.drop_id
-          WHERE h.account_id = ${accountId} AND h.entity_id = ${entityId}
+          WHERE true
+            ${revision === undefined ? sql`` : sql`AND h.draft_revision = ${revision}`}
+            ${key === undefined ? sql`` : sql`AND h.changes @> jsonb_build_array(jsonb_build_object('key', ${key}::text))`}
+            ${storeId === undefined ? sql`` : sql`AND h.store_id IS NOT DISTINCT FROM ${storeId}::uuid`}
           ORDER BY h.sequence DESC
           LIMIT ${limit}`
       )
@@ -173,9 +189,10 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                 WHERE own.account_id = ${accountId}`,
                 events.length
               ).pipe(orDie),
-        list: (accountId, entityId, limit) =>
+        list: (...parameters) =>
           Effect.gen(function* () {
-            const rows = yield* list(accountId, entityId, limit)
+            const [accountId] = parameters
+            const rows = yield* list(...parameters)
             return yield* Effect.forEach(rows, (row) =>
               Effect.map(
                 nameOf(accountId, "connection", row.undoOf),

@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import { Draft, DraftState, maxGallery } from "../../src/drafts/DraftWrite.ts"
-import { HistoryEntry } from "../../src/drafts/History.ts"
+import { HistoryEntry, type HistoryFilter } from "../../src/drafts/History.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { Actor, CurrentActor } from "../../src/model/Actor.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
@@ -654,6 +654,23 @@ for (const engine of featureServiceEngines) {
             )
             assert.deepStrictEqual(yield* drafts.history(ids.product, 2), all.slice(0, 2))
             assert.deepStrictEqual(yield* drafts.history(ids.product, -1), all.slice(0, 1))
+            const found = (filter: HistoryFilter, limit = 250) => drafts.history(ids.product, limit, filter)
+            const of = (revisions: ReadonlyArray<number>) =>
+              all.filter(({ draft_revision }) => revisions.includes(draft_revision - revision))
+            assert.deepStrictEqual(yield* found({ revision: revision + 1 }), of([1]))
+            assert.deepStrictEqual(yield* found({ revision: revision + 5 }), of([5]))
+            assert.deepStrictEqual(yield* found({ key: "title", storeId: here.id }), of([2, 3]))
+            assert.deepStrictEqual(yield* found({ key: "title", storeId: here.id }, 1), of([3]))
+            assert.deepStrictEqual(yield* found({ key: "title", storeId: there.id }), [])
+            const titles = yield* found({ key: "title" })
+            assert.deepStrictEqual(
+              titles.slice(0, 3),
+              of([1, 2, 3]).map((entry) => ({
+                ...entry,
+                changes: entry.changes.filter(({ key }) => key === "title")
+              }))
+            )
+            assert.deepStrictEqual(yield* found({ key: "title", storeId: null }), titles.slice(2))
             assert.deepStrictEqual(
               (yield* histories(ids.collection)).map(({ action, draft_revision }) => [draft_revision, action]),
               [

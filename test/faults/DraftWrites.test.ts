@@ -148,7 +148,7 @@ const contradictions = (accountId: AccountId, ids: ReadonlyArray<EntityId>, all:
     const found: Array<string> = []
     for (const id of ids) {
       const draft = yield* drafts.get(id, null)
-      const entries = (yield* history.list(accountId, id, 1_000_000)).toReversed()
+      const entries = (yield* history.list(accountId, id, 1_000_000, {})).toReversed()
       const accepted = all.flatMap(({ outcome, write }) =>
         write.id === id && outcome._tag === "accepted" ? [{ ...write, revision: outcome.revision }] : []
       )

@@ -96,12 +96,7 @@ export const maxAttempts = 5
 export const makeEditCell = Effect.map(Drafts, (drafts) => {
   /** The newest author of a field on a layer. */
   const authorOf = (id: EntityId, { key, storeId }: CellPlace) =>
-    Effect.map(
-      drafts.history(id, 50),
-      (entries) =>
-        entries.find(({ changes, store_id }) => store_id === storeId && changes.some((change) => change.key === key))
-          ?.actor
-    )
+    Effect.map(drafts.history(id, 1, { key, storeId }), ([newest]) => newest?.actor)
 
   /**
    * Writes based on the revision of the form. If only other fields have changed since, writes again with the current revision. A

@@ -5,7 +5,6 @@ import { type EntityRecord, EntityRow } from "../../catalog/Entity.ts"
 import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { Drafts } from "../../drafts/Drafts.ts"
-import type { HistoryEntry } from "../../drafts/History.ts"
 import { Drops } from "../../drops/Drops.ts"
 import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
@@ -42,14 +41,6 @@ const readRelated = Schema.decode(
     })
   )
 )
-
-/** The changes of one field. */
-const onlyField =
-  (key: string) =>
-  (entry: HistoryEntry): ReadonlyArray<HistoryEntry> => {
-    const changes = entry.changes.filter((change) => change.key === key)
-    return changes.length === 0 ? [] : [{ ...entry, changes }]
-  }
 
 const nothingGiven = parametersOf("")
 
@@ -90,7 +81,7 @@ export const makeShowEntity = Effect.gen(function* () {
       const content = yield* Effect.all({
         record: catalog.get(kind, id),
         sheet: drafts.sheet(id),
-        history: drafts.history(id, field === undefined ? limit : maxEntries),
+        history: field === undefined ? drafts.history(id, limit) : drafts.history(id, maxEntries, { key: field }),
         linked: stores.list,
         drops: drops.openOf(id, maxInBanner + 1),
         // Only a cursor could cause ValidationFailed, and none is given.
@@ -130,7 +121,6 @@ export const makeShowEntity = Effect.gen(function* () {
           field={field}
           {...content}
           variants={variants}
-          history={field === undefined ? content.history : content.history.flatMap(onlyField(field))}
         />,
         { status }
       )

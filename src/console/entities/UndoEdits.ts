@@ -1,6 +1,7 @@
 import { Effect, Either, Schema } from "effect"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { Drafts, type LayerUpdate } from "../../drafts/Drafts.ts"
+import { maxHistoryEntries } from "../../drafts/History.ts"
 import { NotFound } from "../../model/Errors.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
 import type { Saying, Words } from "../languages/Words.tsx"
@@ -27,9 +28,6 @@ export type UndoOutcome =
 
 const lockedMessage = "Not undone: an import has locked the catalog. Accept or discard it, then undo again."
 
-/** Changes further back in the history cannot be undone here. */
-const maxHistory = 250
-
 const UndoForm = Schema.Struct({ [undoField]: Schema.NumberFromString.pipe(Schema.int(), Schema.positive()) })
 
 const readUndo = (form: Parameters) =>
@@ -53,17 +51,17 @@ export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
       const { id, revision } = undo
       // The revision is read before the values. If a change comes between, the write is refused.
       const { draft_revision } = yield* drafts.get(id, null)
-      const history = yield* drafts.history(id, maxHistory)
+      // Changes before the newest `maxHistoryEntries` cannot be undone here.
+      const history = yield* drafts.history(id, maxHistoryEntries, { revision })
       const sheet = yield* drafts.sheet(id)
       const changes = history
-        .filter(({ action, draft_revision }) => draft_revision === revision && action === "attributes")
+        .filter(({ action }) => action === "attributes")
         .flatMap(({ changes, store_id }) => changes.map((change) => ({ ...change, storeId: store_id })))
       if (changes.length === 0) return yield* new NotFound()
       const newer = changes.find(({ key, new: value, storeId }) => storedIn(sheet, storeId, key) !== value)
       if (newer !== undefined) {
-        const author = history.find(
-          ({ changes, store_id }) => store_id === newer.storeId && changes.some(({ key }) => key === newer.key)
-        )?.actor
+        const [newest] = yield* drafts.history(id, 1, newer)
+        const author = newest?.actor
         const message: Saying = {
           sentence: "Not undone: {author} has changed this since. Nothing was overwritten.",
           values: { author: author === undefined ? t("somebody") : actorName(t, author) }
