@@ -24,6 +24,7 @@ import {
   type LockedDrop,
   outcomesOf,
   type PlannedStep,
+  refusalOf,
   startDrop,
   unlinkedBeforePublished,
   unlinkedBeforeReverted,
@@ -201,16 +202,17 @@ const publicationsOf = (effects: ReadonlyArray<DropEffect>) =>
 const recordOf = ({ publicationId }: DropEffect, records: ReadonlyArray<PublicationRecord>) =>
   records.find(({ id }) => id === publicationId)
 
-const failed = (effect: DropEffect, error: PublishError): DropEffect => ({ ...effect, outcome: "failed", error })
+const failed = (effect: DropEffect, error: DropEffect["error"]): DropEffect => ({ ...effect, outcome: "failed", error })
 
 const noRecord: PublishError = { code: "OUTCOME_UNKNOWN", message: "The outcome of the publish is unknown." }
 
 /** Why a publish was refused or failed. */
-const errorOf = (effect: DropEffect, record: PublicationRecord | undefined) => record?.error ?? effect.error ?? noRecord
+const errorOf = (refusal: PublishError | null, record: PublicationRecord | undefined) =>
+  record?.error ?? refusal ?? noRecord
 
 const settleEnd = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect => {
   if (record?.state === "published") return { ...effect, outcome: "reverted" }
-  return failed(effect, record?.state === "pending" ? unlinkedBeforeReverted : errorOf(effect, record))
+  return failed(effect, record?.state === "pending" ? unlinkedBeforeReverted : errorOf(effect.error, record))
 }
 
 /**
@@ -223,7 +225,11 @@ const settleStart = (
   contents: ReadonlyMap<PublicationId, PublicationContent>,
   isLinked: boolean
 ): DropEffect => {
-  if (record?.state !== "published") return failed(effect, isLinked ? errorOf(effect, record) : unlinkedBeforePublished)
+  if (record?.state !== "published") {
+    const refusal = refusalOf(effect)
+    if (isLinked) return failed(effect, errorOf(refusal, record))
+    return failed(effect, { ...unlinkedBeforePublished, ...(refusal && { refusal }) })
+  }
   const content = contents.get(record.id)
   const before = content?._tag === "Fields" ? content.before : undefined
   const acceptedBefore = before === undefined ? effect.acceptedBefore : valueOf(before, effect.field)

@@ -38,7 +38,10 @@ export const DropEffect = Schema.Struct({
   publicationId: Schema.NullOr(Schema.String),
   /** null: the publish has not ended yet, or was refused and is not settled yet. */
   outcome: Schema.NullOr(DropOutcome),
-  error: Schema.NullOr(PublishError)
+  /** `refusal`: why the publish was refused before the store was unlinked. */
+  error: Schema.NullOr(
+    Schema.Struct({ ...PublishError.fields, refusal: Schema.optionalWith(PublishError, { exact: true }) })
+  )
 })
 export type DropEffect = typeof DropEffect.Type
 
@@ -104,6 +107,10 @@ const hasFailedWith =
 
 /** Whether an effect failed because its store was unlinked before the publish of the start had ended. */
 export const isUnsettled = hasFailedWith(unsettledCode)
+
+/** Why the publish of an effect of the start was refused; null: it was not. */
+export const refusalOf = (effect: DropEffect): PublishError | null =>
+  isUnsettled(effect) ? (effect.error?.refusal ?? null) : effect.error
 
 /** Whether an effect failed because its store was not linked at the start. */
 export const isNotLinked = hasFailedWith(notLinkedCode)
@@ -252,9 +259,10 @@ export const outcomesOf = (count: number, effects: ReadonlyArray<DropEffect>): R
     const own = effects.filter((effect) => effect.ordinal === ordinal)
     if (own.length === 0) return { ordinal, outcome: "failed" as const, error: onNoStore }
     if (own.some(({ outcome }) => outcome === null)) return { ordinal, outcome: null, error: null }
+    const error = own.find(({ outcome }) => outcome === "failed")?.error
     return {
       ordinal,
       outcome: worstFirst.find((each) => own.some(({ outcome }) => outcome === each)) ?? null,
-      error: own.find(({ outcome }) => outcome === "failed")?.error ?? null
+      error: error ? failure(error.code, error.message) : null
     }
   })

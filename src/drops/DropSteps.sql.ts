@@ -152,7 +152,7 @@ const makeReopen =
     return Effect.gen(function* () {
       const started = yield* sql`
         WITH reopened AS (
-          UPDATE drop_effect f SET outcome = NULL, error = NULL
+          UPDATE drop_effect f SET outcome = NULL, error = f.error->'refusal'
           WHERE ${isUnlinked} AND ${isUnended}
           RETURNING f.drop_id, f.ordinal
         ), changed AS (${clearOutcomes})

@@ -283,7 +283,7 @@ const reopenOn = (drop: MemoryDrop, storeId: StoreId, time: Timestamp): MemoryDr
   const toReopen = (is: (effect: DropEffect) => boolean) => {
     const isReopened = (effect: DropEffect) => effect.storeId === storeId && is(effect)
     const effects = drop.effects.map((effect) =>
-      isReopened(effect) ? { ...effect, outcome: null, error: null } : effect
+      isReopened(effect) ? { ...effect, outcome: null, error: effect.error?.refusal ?? null } : effect
     )
     return { effects, ordinals: new Set(drop.effects.filter(isReopened).map(({ ordinal }) => ordinal)) }
   }

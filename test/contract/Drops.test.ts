@@ -610,6 +610,46 @@ for (const engine of all) {
         )
       )
 
+      for (const isEnded of [false, true])
+        it.effect(
+          `say why a publish was refused, if its store is linked again ${isEnded ? "after" : "before"} the end`,
+          () =>
+            inShop((shop) =>
+              Effect.gen(function* () {
+                const { accountId, one, two, variant } = shop
+                const shops = yield* DemoShops
+                const { link, unlink } = yield* Stores
+                const drop = yield* aDrop([...price(shop, one.id), ...price(shop, two.id)])
+                yield* unlink(one.domain)
+                yield* link({ domain: one.domain, platform: "none" })
+                // The start cannot be settled while the publish to the other store is pending.
+                yield* shops.fail({ accountId, storeId: two.id }, { kind: "error", percent: 100, delayMillis: 0 })
+                yield* advance(hour)
+                yield* runDue
+                yield* unlink(one.domain)
+                yield* shops.repair({ accountId, storeId: two.id })
+                yield* until(drop.id, "failed")
+                if (isEnded) {
+                  yield* advance(hour)
+                  yield* untilPrice(shop, two.id, "10.00")
+                }
+                yield* link({ domain: one.domain, platform: "none" })
+                yield* Effect.repeat(Effect.zipRight(runDue, get(drop.id)), {
+                  until: ({ changes }) => changes.length === 2 && changes.every(({ outcome }) => outcome !== null),
+                  schedule: Schedule.spaced("10 millis")
+                })
+                yield* assertStays(drop.id)
+                const failed = yield* get(drop.id)
+                assert.deepStrictEqual(outcomes(failed), ["failed", isEnded ? "reverted" : "applied"])
+                assert.deepStrictEqual(failed.changes[0]?.error, {
+                  code: "REFUSED",
+                  message: `${one.domain} has no platform: nothing can be published to it`
+                })
+                assert.deepInclude(yield* draft(variant, one.id, "price"), { value: "10.00", own: false })
+              })
+            )
+        )
+
       it.effect("do not remove a value of somebody else that equals one of a change that could not start", () =>
         inShop((shop) =>
           Effect.gen(function* () {
