@@ -60,6 +60,13 @@ export const DropRow = Schema.Struct({
 })
 export type DropRow = typeof DropRow.Type
 
+/** The value that a change of a drop has replaced. null: it differs between the stores of the change. */
+export const EarlierValue = Schema.Struct({
+  ...DropChange.pick("entity_id", "store_id", "field").fields,
+  value: Schema.NullOr(Schema.String)
+})
+export type EarlierValue = typeof EarlierValue.Type
+
 /** The place of a drop in lists by start, then id. */
 export type DropPlace = Pick<Drop, "starts_at" | "id">
 

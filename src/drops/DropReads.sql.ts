@@ -6,7 +6,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { DropThing, type ThingsQuery } from "./Composition.ts"
-import { Drop, DropRow } from "./Drop.ts"
+import { Drop, DropRow, EarlierValue } from "./Drop.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
 
 const decodeRows = Schema.decodeUnknown(Schema.Array(DropRow))
@@ -153,6 +153,23 @@ export const makeDropReads = (
     find
   }
 }
+
+/** The statement that reads the values that a drop has replaced. At the end of a drop, effects without an outcome have started too. */
+export const makeReadEarlierValues = (sql: SqlClient): Pick<Context.Tag.Service<DropsRepo>, "earlierValues"> => ({
+  earlierValues: findAll(EarlierValue)(
+    (accountId: AccountId, id: DropId) => sql`
+      SELECT c.entity_id, c.store_id, c.field,
+             CASE WHEN count(DISTINCT f.accepted_before) = 1 THEN min(f.accepted_before) END AS value
+      FROM drop d
+      JOIN drop_change c ON c.account_id = ${accountId} AND c.drop_id = d.id
+      JOIN drop_effect f ON f.account_id = ${accountId} AND f.drop_id = d.id AND f.ordinal = c.ordinal
+      JOIN store s ON s.account_id = ${accountId} AND s.id = f.store_id AND s.status = 'linked'
+      WHERE d.account_id = ${accountId} AND d.id = ${id} AND f.publication_id IS NOT NULL
+        AND (f.outcome IS NOT NULL OR d.next_step = 'settle_end')
+      GROUP BY c.ordinal, c.entity_id, c.store_id, c.field
+      ORDER BY c.ordinal`
+  )
+})
 
 /** The statement that reads things to choose for a drop. */
 export const makeReadThings = (sql: SqlClient): Pick<Context.Tag.Service<DropsRepo>, "things"> => {

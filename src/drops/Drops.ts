@@ -104,6 +104,14 @@ const make = Effect.gen(function* () {
       return yield* repo.openOf(accountId, entityId, limit)
     }),
     get: Effect.fn("Drops.get")(schedule.find),
+    /**
+     * The values that the linked stores accepted last before the drop, in the order of its changes. Without changes whose publish was not
+     * requested there, or has not ended at the start.
+     */
+    earlierValues: Effect.fn("Drops.earlierValues")(function* (id: DropId) {
+      const { accountId } = yield* CurrentActor
+      return yield* repo.earlierValues(accountId, id)
+    }),
     /** Drops that change an entity, with only the changes of that entity. NotFound: no such entity of this kind. */
     ofEntity: Effect.fn("Drops.ofEntity")(function* (kind: ChannelKind, id: EntityId) {
       const { accountId } = yield* CurrentActor

@@ -166,7 +166,27 @@ const toThing = (
 
 const overlapOf = ({ ends_at, name, starts_at, timezone }: PlannedDrop) => ({ name, starts_at, ends_at, timezone })
 
-const makeReads = (store: Store): Pick<Repo, "between" | "dueBetween" | "find" | "list" | "openOf" | "page"> => ({
+const makeReads = (
+  store: Store
+): Pick<Repo, "between" | "dueBetween" | "earlierValues" | "find" | "list" | "openOf" | "page"> => ({
+  earlierValues: (accountId, id) =>
+    Effect.map(dropsOf(store, accountId), (all) =>
+      all
+        .filter(({ drop }) => drop.id === id)
+        .flatMap(({ account, drop: { effects, nextStep, planned } }) =>
+          planned.changes.flatMap(({ entity_id, field, store_id }, index) => {
+            const started = effects.filter(
+              ({ ordinal, outcome, publicationId, storeId }) =>
+                ordinal === index &&
+                account?.stores.has(storeId) === true &&
+                publicationId !== null &&
+                (outcome !== null || nextStep === "settle_end")
+            )
+            const [value, ...others] = new Set(started.map(({ acceptedBefore }) => acceptedBefore))
+            return value === undefined ? [] : [{ entity_id, store_id, field, value: others.length > 0 ? null : value }]
+          })
+        )
+    ),
   page: (accountId, { after, isOpen, limit }) =>
     Effect.map(dropsOf(store, accountId), (all) => {
       const own = all.filter(({ drop }) => (drop.nextStep !== null) === isOpen)

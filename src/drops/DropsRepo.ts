@@ -5,8 +5,8 @@ import type { Actor } from "../model/Actor.ts"
 import type { AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import type { DropThing, ThingsQuery } from "./Composition.ts"
-import type { Drop, DropPlace, DropRow, DropStatus, DropTarget, Overlap, PlannedDrop } from "./Drop.ts"
-import { makeDropReads, makeReadThings } from "./DropReads.sql.ts"
+import type { Drop, DropPlace, DropRow, DropStatus, DropTarget, EarlierValue, Overlap, PlannedDrop } from "./Drop.ts"
+import { makeDropReads, makeReadEarlierValues, makeReadThings } from "./DropReads.sql.ts"
 import { makeScheduleStatements } from "./DropSchedule.sql.ts"
 import type { ChangeOutcome, DropEffect, DropStepName, DueStep, LockedDrop } from "./DropStep.ts"
 import { makeDueSteps, makeStepWrites } from "./DropSteps.sql.ts"
@@ -65,6 +65,11 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
      */
     readonly openOf: (accountId: AccountId, entityId: EntityId, limit: number) => Effect.Effect<ReadonlyArray<DropRow>>
     readonly find: (accountId: AccountId, id: DropId) => Effect.Effect<Option.Option<Drop>>
+    /**
+     * The values that the linked stores accepted last before the drop, in the order of its changes. Without changes whose publish was not
+     * requested there, or has not ended at the start.
+     */
+    readonly earlierValues: (accountId: AccountId, id: DropId) => Effect.Effect<ReadonlyArray<EarlierValue>>
     /** Cancels a drop that has not started. False: the drop has started, was cancelled, or does not exist. */
     readonly cancel: (accountId: AccountId, id: DropId, actor: Actor) => Effect.Effect<boolean>
     /**
@@ -105,6 +110,7 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
       return {
         ...makeScheduleStatements(sql, hints),
         ...makeDropReads(sql),
+        ...makeReadEarlierValues(sql),
         ...makeReadThings(sql),
         ...makeDueSteps(sql, hints),
         ...makeStepWrites(sql, hints)

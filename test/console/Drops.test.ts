@@ -2,6 +2,8 @@ import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Drops } from "../../src/drops/Drops.ts"
+import type { PublicationId } from "../../src/model/Ids.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
@@ -175,7 +177,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       const again = yield* cancel(id)
       assert.deepStrictEqual([again.status, again.headers.get("location")], [303, `/drops/${id}?note=cancelled`])
       assert.include(after.text, '<span class="state idle">Cancelled</span>')
-      assert.notInclude(after.text, 'data-label="Now"')
+      assert.notMatch(after.text, /data-label="(Now|Earlier value)"/)
     })
   )
 
@@ -695,6 +697,43 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         413,
         "Not accepted",
         "The form is too long and was not saved. Go back, shorten it and send it again."
+      )
+    })
+  )
+
+  it.effect("a drop that has started is shown with the values that it replaced", () =>
+    Effect.gen(function* () {
+      const { actor, boots, create, fitting, open, store } = yield* aShop
+      const { request, settle } = yield* Publishing
+      const sql = yield* SqlClient.SqlClient
+      const settleAll = Effect.gen(function* () {
+        const pending = yield* sql<{ readonly id: PublicationId }>`
+          SELECT id FROM publication WHERE account_id = ${actor.accountId} AND state = 'pending'`
+        return yield* settle(
+          pending.map(({ id }) => id),
+          () => Effect.void
+        )
+      }).pipe(actingAs(actor))
+      yield* request(boots, store.id).pipe(actingAs(actor))
+      yield* settleAll
+      const id = idOf(yield* create(fitting))
+      yield* sql`UPDATE drop SET starts_at = app_now() WHERE id = ${id}`
+      yield* (yield* Drops).runDue
+      const shown = Effect.map(open(`/drops/${id}`), (page) => {
+        assertPage(page)
+        return page.text
+      })
+      assert.include(yield* shown, '<td data-label="Earlier value"></td>')
+      yield* settleAll
+      yield* (yield* Drops).runDue
+      yield* (yield* CatalogChanges)
+        .apply([CatalogChange.SetOverrides({ entityId: boots, storeId: store.id, values: { title: "Shoes" } })])
+        .pipe(actingAs(actor))
+      const applied = yield* shown
+      assert.include(applied, '<span class="state good">Applied</span>')
+      assert.include(
+        applied,
+        '<td data-label="Earlier value"><span class="value"><bdi>Boots</bdi></span></td><td data-label="New value"><span class="value"><bdi>Sale &lt;Boots></bdi></span></td>'
       )
     })
   )

@@ -254,6 +254,55 @@ for (const engine of all) {
         )
       )
 
+      it.effect("tell the values that they replaced, from the end of their publishes on", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, one, product, two, variant } = shop
+            const shops = yield* DemoShops
+            const { unlink } = yield* Stores
+            const drop = yield* aDrop([
+              ...price(shop, null),
+              { entity_id: product, store_id: one.id, field: "vendor", value: "Tern" }
+            ])
+            const late = yield* anEntity("variant", { price: "1.00" }, { on: [one], of: product })
+            const refused = yield* aDrop([{ entity_id: late, store_id: one.id, field: "price", value: "0.50" }])
+            const earlier = (id: DropId) =>
+              Effect.map(
+                Effect.flatMap(Drops, ({ earlierValues }) => earlierValues(id)),
+                (values) => values.map(({ entity_id, field, store_id, value }) => [entity_id, store_id, field, value])
+              )
+            assert.deepStrictEqual(yield* earlier(drop.id), [])
+            // Another publish is pending when the drop starts: its value is the one that the drop replaces.
+            yield* shops.fail({ accountId, storeId: two.id }, { kind: "error", percent: 100, delayMillis: 0 })
+            yield* apply(CatalogChange.SetOverrides({ entityId: variant, storeId: two.id, values: { price: "12.00" } }))
+            yield* (yield* Publishing).request(variant, two.id)
+            yield* advance(hour)
+            yield* untilPrice(shop, one.id, "8.00")
+            assert.deepStrictEqual(yield* earlier(drop.id), [])
+            yield* shops.repair({ accountId, storeId: two.id })
+            yield* until(drop.id, "applied")
+            const all = [
+              [variant, null, "price", null],
+              [product, one.id, "vendor", "Fell"]
+            ]
+            assert.deepStrictEqual(yield* earlier(drop.id), all)
+            // A change that could not start has replaced nothing.
+            assert.strictEqual((yield* get(refused.id)).status, "failed")
+            assert.deepStrictEqual(yield* earlier(refused.id), [])
+            // They stay while the end is published, and afterwards.
+            yield* shops.fail({ accountId, storeId: two.id }, { kind: "error", percent: 100, delayMillis: 0 })
+            yield* advance(hour)
+            yield* untilPrice(shop, one.id, "10.00")
+            assert.deepStrictEqual(yield* earlier(drop.id), all)
+            yield* shops.repair({ accountId, storeId: two.id })
+            yield* until(drop.id, "reverted")
+            assert.deepStrictEqual(yield* earlier(drop.id), all)
+            yield* unlink(two.domain)
+            assert.deepStrictEqual((yield* earlier(drop.id))[0], [variant, null, "price", "10.00"])
+          })
+        )
+      )
+
       it.effect("leave fields that somebody edited meanwhile and restore the rest", () =>
         inShop((shop) =>
           Effect.gen(function* () {

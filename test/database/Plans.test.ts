@@ -603,6 +603,7 @@ const dropping = (round: number) =>
     // The stores have no platform, so nothing is published, but the drop is found, held and ended in the same way.
     yield* drops.runDue
     assert.notStrictEqual((yield* drops.get(first)).status, "scheduled")
+    yield* repo.earlierValues(accountId, first)
     yield* repo.reopen(accountId, firstStore)
     // A remainder of this drop must not delay the next round's drops.
     yield* repo.move({ accountId, id: first }, { status: "failed", next: null, effects: [], outcomes: [] })

@@ -1,5 +1,5 @@
 import { type DropThing, valueNow } from "../../drops/Composition.ts"
-import type { Drop } from "../../drops/Drop.ts"
+import { type Drop, type EarlierValue, isSameField } from "../../drops/Drop.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
@@ -40,9 +40,10 @@ const Whole = ({ value }: { readonly value: string }) => {
 /** The title of a thing. That of a variant starts with the product's, because many variants have the same title. */
 const titleOf = ({ parentTitle, title }: DropThing) => (parentTitle === null ? title : `${parentTitle}: ${title}`)
 
-/** `things`: the entities that still exist; `refusal`: why the drop could not be cancelled. */
+/** `earlier`: the values that the drop has replaced; `things`: the entities that still exist; `refusal`: why it could not be cancelled. */
 export const DropPage = ({
   drop,
+  earlier,
   note,
   refusal,
   stores,
@@ -51,6 +52,7 @@ export const DropPage = ({
 }: {
   readonly visitor: Visitor
   readonly drop: Drop
+  readonly earlier: ReadonlyArray<EarlierValue>
   readonly stores: ReadonlyArray<Store>
   readonly things: ReadonlyMap<EntityId, DropThing>
   readonly note?: string | undefined
@@ -59,6 +61,7 @@ export const DropPage = ({
   const t = useWords()
   // Once the drop has started, its own values are those of the stores.
   const isBefore = drop.status === "scheduled"
+  const isCancelled = drop.status === "cancelled"
   return (
     <Frame title={drop.name} visitor={visitor} current={paths.drops}>
       <nav class="trail" aria-label={t("Breadcrumb")}>
@@ -99,20 +102,24 @@ export const DropPage = ({
                 t("Item"),
                 t("Store"),
                 t("Field"),
-                ...(isBefore ? [t("Now")] : []),
+                ...(isCancelled ? [] : [t(isBefore ? "Now" : "Earlier value")]),
                 t("New value"),
                 t("Outcome")
               ]}
               rows={drop.changes.map((change, index) => {
                 const thing = things.get(change.entity_id)
-                const now = thing && valueNow(thing, change.store_id, change.field)
+                const replaced = isBefore
+                  ? thing && valueNow(thing, change.store_id, change.field)
+                  : earlier.find((each) => isSameField(each, change))?.value
                 return {
                   key: String(index),
                   cells: [
                     <EntityName id={change.entity_id} kind={change.entity_type} title={thing && titleOf(thing)} />,
                     <Where change={change} stores={stores} />,
                     <FieldName>{change.field}</FieldName>,
-                    ...(isBefore ? [now === null ? <Differs /> : now !== undefined && <Whole value={now} />] : []),
+                    ...(isCancelled
+                      ? []
+                      : [replaced === null ? <Differs /> : replaced !== undefined && <Whole value={replaced} />]),
                     <Whole value={change.value} />,
                     <div>
                       <Outcome outcome={change.outcome} />

@@ -135,12 +135,14 @@ const makeShowDrop = Effect.gen(function* () {
       const fields = [...new Set(drop.changes.map(({ field }) => field))]
       const things = yield* drops.things({ ids, withVariants: false, fields, limit: maxDropChanges })
       const linked = yield* stores.list
+      const earlier = yield* drops.earlierValues(drop.id)
       return html(
         visitor,
         <DropPage
           visitor={visitor}
           drop={drop}
           stores={linked}
+          earlier={earlier}
           things={new Map(things.map((thing) => [thing.id, thing]))}
           {...message}
         />,
