@@ -296,13 +296,15 @@ const make = Effect.gen(function* () {
       })
     }),
     /**
-     * Deletes a user who has never signed in, and the user's link. NotFound: no such user. ValidationFailed: the user
-     * is the last administrator.
+     * Deletes a user who has never signed in, and the user's link. NotFound: no such user. ValidationFailed: the user has accepted
+     * the invitation, or is the last administrator.
      */
     cancelInvitation: Effect.fn("Users.cancelInvitation")(function* (accountId: AccountId, email: string) {
-      const removed = Effect.map(users.remove(accountId, email), (found) =>
-        found ? Option.some({ isChanged: true }) : Option.none()
-      )
+      const removed = Effect.gen(function* () {
+        if (yield* users.remove(accountId, email)) return Option.some({ isChanged: true })
+        if (Option.isNone(yield* users.findInAccount(accountId, email))) return Option.none()
+        return yield* ValidationFailed.at("email", "has accepted the invitation already; disable the user instead")
+      })
       const cancel = recorded(accountId, { action: "invitation_cancelled", email }, removed)
       yield* keepingAnAdministrator(accountId, email, cancel)
     }),

@@ -220,9 +220,18 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
       ])
       assert.isUndefined(yield* find(other))
       assert.strictEqual((yield* ask(String(link))).status, 400)
-      // The e-mail can be invited again. A user who has signed in before is not deleted.
-      assert.isDefined(linkIn(yield* invite(other, "view")))
-      assert.strictEqual((yield* send(`${path}/cancel`, { id })).status, 404)
+      assertErrorPage(yield* send(`${path}/cancel`, { id: String(user?.id) }), 404, /<h1>/)
+      // The e-mail can be invited again. The user accepts while an administrator confirms that the invitation is cancelled.
+      const accepted = linkIn(yield* invite(other, "view"))
+      const member = String((yield* find(other))?.id)
+      yield* ask("/set-password", { form: { token: tokenIn(accepted), password } })
+      const late = yield* send(`${path}/cancel`, { id: member })
+      assertErrorPage(late, 409, /<h1>Team<\/h1>/)
+      assert.include(
+        late.text,
+        `<div class="alert" role="alert"><p>${other} has accepted the invitation already; disable the user instead.</p></div>`
+      )
+      assert.isTrue((yield* find(other))?.hasPassword)
     })
   )
 

@@ -36,6 +36,7 @@ export const rules: ReadonlyArray<Sentence> = [
   "must be one of the languages in the list",
   "must be one of the time zones in the list",
   "is in the team already",
+  "has accepted the invitation already; disable the user instead",
   "is on already",
   "cannot be required before you have one yourself: set it up on your profile",
   "is the last administrator of the account; make somebody else administrator first",
