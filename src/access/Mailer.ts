@@ -17,18 +17,21 @@ export interface Mail {
 }
 
 /**
- * The result of an attempt. `waiting`: the server refused the mail for now, and it is sent again within this time. `refused`: it is not
- * sent again. `off`: no server is set. `reason`: a phrase, or the answer of the server.
+ * The result of an attempt. `waiting`: the server refused the mail for now, and it is sent again. `refused`: it is not sent again.
+ * `off`: no server is set. `reason`: a phrase, or the answer of the server.
  */
 export type Delivery =
   | { readonly state: "sent" | "off" }
-  | { readonly state: "waiting"; readonly reason: string; readonly within: Duration.Duration }
-  | { readonly state: "refused"; readonly reason: string }
+  | { readonly state: "waiting" | "refused"; readonly reason: string }
 
 const stepMillis = 5_000
 const patience = Duration.seconds(15)
 
 const defaultPauses = [1, 5, 15, 60].map((minutes) => Duration.minutes(minutes))
+
+/** How long a stored result `waiting` is true. The process that has the mail renews it, because the mail is lost when the process ends. */
+export const waitingLasts = Duration.seconds(75)
+const renewal = Duration.seconds(30)
 
 /** Maximum number of mails that wait to be sent again, because they are held in memory. */
 const maxWaiting = 1_000
@@ -98,7 +101,7 @@ export class Mailer extends Context.Tag("catalog/Mailer")<
     /**
      * Sends a mail, and returns the result of the first attempt after at most 15 s. If the server refuses it for now, or cannot be
      * reached, this process sends it again after 1, 5, 15 and 60 minutes. `keep` is run after each attempt and stores its result, and
-     * again before the next attempt. False: the mail is not wanted any more, and is not sent again.
+     * again every 30 s until the next attempt, and before it. False: the mail is not wanted any more, and is not sent again.
      */
     readonly send: (mail: Mail, keep: (delivery: Delivery) => Effect.Effect<boolean>) => Effect.Effect<Delivery>
   }
@@ -124,9 +127,7 @@ const makeSend = (settings: MailSettings) =>
       Effect.match(attempt(mail, messageId), {
         onSuccess: (): Delivery => ({ state: "sent" }),
         onFailure: ({ isTemporary, reason }): Delivery =>
-          isTemporary && pauses.length > 0
-            ? { state: "waiting", reason, within: withinOf(pauses) }
-            : { state: "refused", reason }
+          isTemporary && pauses.length > 0 ? { state: "waiting", reason } : { state: "refused", reason }
       })
 
     const repeat = (
@@ -139,10 +140,15 @@ const makeSend = (settings: MailSettings) =>
       pause === undefined
         ? Effect.void
         : Effect.gen(function* () {
-            yield* Effect.sleep(pause)
             // Asks again, because the link may have been used, replaced or withdrawn during the pause.
             const next = Effect.whenEffect(deliver(mail, messageId, later), keep(last))
-            const sent = yield* next.pipe(repeated.withPermits(1))
+            // A database that cannot be reached for a moment must not end the wait.
+            const renew = Effect.uninterruptible(Effect.ignore(Effect.sandbox(keep(last))))
+            const sent = yield* next.pipe(
+              repeated.withPermits(1),
+              Effect.delay(pause),
+              Effect.raceFirst(Effect.forever(Effect.delay(renew, renewal)))
+            )
             if (Option.isNone(sent)) return
             const isWanted = yield* keep(sent.value)
             if (sent.value.state === "waiting" && isWanted) yield* repeat(mail, messageId, keep, sent.value, later)
@@ -164,10 +170,3 @@ const makeSend = (settings: MailSettings) =>
       return delivery
     })
   })
-
-/** The time until the end of the last attempt. */
-const withinOf = (pauses: ReadonlyArray<Duration.Duration>) =>
-  Duration.sum(
-    pauses.reduce((sum, pause) => Duration.sum(sum, pause), Duration.zero),
-    Duration.times(patience, pauses.length)
-  )

@@ -73,7 +73,7 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
     /** Stores a link of the user. It replaces the older link, because a user has at most one. */
     setLink,
     /**
-     * Stores why the mail with a link was not delivered, and that it is sent again for `retrySeconds`. Null: it was delivered, or it is
+     * Stores why the mail with a link was not delivered, and, for `retrySeconds`, that it is sent again. Null: it was delivered, or it is
      * not sent again. False: the link was used or replaced, or has expired.
      */
     keepMailState: (accountId: AccountId, hash: string, problem: string | null, retrySeconds: number | null) =>

@@ -17,8 +17,8 @@ export const User = Schema.Struct({
   linkExpiresAt: Schema.NullOr(Timestamp),
   /** Why the mail with this link was not delivered. Null: it was, or the link was not sent by mail. */
   mailProblem: Schema.NullOr(Schema.String),
-  /** Until when this mail is sent again. Null: it is not. */
-  mailRetryUntil: Schema.NullOr(Timestamp),
+  /** Whether a process sends this mail again. A process that was lost counts for up to 75 s. */
+  isMailWaiting: Schema.Boolean,
   /** Whether sign-in asks for a code of the user's authenticator app. */
   hasSecondFactor: Schema.Boolean,
   disabledAt: Schema.NullOr(Timestamp)

@@ -33,7 +33,7 @@ export const makeUserStatements = (sql: SqlClient) => {
       SELECT u.id, u.email, u.role, rfc3339(u.created_at) AS "createdAt", rfc3339(u.last_seen_at) AS "lastSeenAt",
              u.password IS NOT NULL AS "hasPassword", rfc3339(u.disabled_at) AS "disabledAt",
              rfc3339(l.expires_at) AS "linkExpiresAt", l.mail_problem AS "mailProblem",
-             CASE WHEN l.mail_retry_until > app_now() THEN rfc3339(l.mail_retry_until) END AS "mailRetryUntil",
+             coalesce(l.mail_retry_until > app_now(), false) AS "isMailWaiting",
              ${hasSecondFactor(sql)}
       FROM app_user u
       LEFT JOIN password_link l

@@ -5,7 +5,7 @@ import { type AccountId, UserId } from "../model/Ids.ts"
 import type { Role } from "../model/Role.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { readEmail } from "./Email.ts"
-import type { Delivery } from "./Mailer.ts"
+import { type Delivery, waitingLasts } from "./Mailer.ts"
 import type { LinkReader } from "./PasswordLinks.sql.ts"
 import { languages, timeZones } from "./Profile.ts"
 import { SecondFactorsRepo } from "./SecondFactorsRepo.ts"
@@ -93,7 +93,7 @@ const makeKeepMailState =
       accountId,
       hashOf(Redacted.value(token)),
       "reason" in delivery ? delivery.reason : null,
-      delivery.state === "waiting" ? Duration.toSeconds(delivery.within) : null
+      delivery.state === "waiting" ? Duration.toSeconds(waitingLasts) : null
     )
 
 /** Records changes of the team. */

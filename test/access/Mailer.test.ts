@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Layer, Option, Redacted } from "effect"
-import { Mailer } from "../../src/access/Mailer.ts"
+import { Context, Deferred, Duration, Effect, Layer, Option, Redacted, TestClock } from "effect"
+import { type Delivery, Mailer } from "../../src/access/Mailer.ts"
 import { mailServer } from "../support/MailServer.ts"
 
 const mail = { to: "ada@example.com", subject: "Invitation", text: "A link.", language: "en" }
@@ -27,5 +27,41 @@ it.scopedLive("a mail that is not wanted any more after a pause is not sent agai
     assert.strictEqual((yield* send(mail, keep)).state, "waiting")
     yield* Deferred.await(asked)
     assert.lengthOf(server.mails, 0)
+  })
+)
+
+it.scoped("the result of a waiting mail is stored again every 30 s, also if that fails once", () =>
+  Effect.gen(function* () {
+    const server = yield* mailServer
+    server.refusal = "450 4.7.1 try again later"
+    const isSent = yield* Deferred.make<void>()
+    const stored: Array<string> = []
+    const keep = ({ state }: Delivery) =>
+      Effect.gen(function* () {
+        stored.push(state)
+        if (stored.length === 2) return yield* Effect.die("no database")
+        if (state === "sent") yield* Deferred.succeed(isSent, undefined)
+        return true
+      })
+    const settings = {
+      url: Redacted.make(`smtp://127.0.0.1:${server.port}`),
+      from: "catalog@example.com",
+      pauses: [Duration.seconds(100)]
+    }
+    const { send } = yield* Effect.map(Layer.build(Mailer.layer(Option.some(settings))), Context.get(Mailer))
+    yield* send(mail, keep)
+    for (const count of [2, 3, 4]) {
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(
+        stored,
+        Array.from({ length: count }, () => "waiting")
+      )
+    }
+    server.refusal = undefined
+    yield* TestClock.adjust("10 seconds")
+    yield* Deferred.await(isSent)
+    yield* TestClock.adjust("1 hour")
+    assert.deepStrictEqual(stored.slice(4), ["waiting", "sent"])
+    assert.lengthOf(server.mails, 1)
   })
 )

@@ -346,16 +346,17 @@ const pauses = [100, 200, 400].map((millis) => Duration.millis(millis))
 
 class TestMail extends Context.Tag("test/TestMail")<TestMail, Effect.Effect.Success<typeof mailServer>>() {}
 
-const WithMail = Layer.unwrapScoped(
-  Effect.map(mailServer, (server) =>
-    Layer.merge(
-      pagesServer({
-        mail: { url: Redacted.make(`smtp://127.0.0.1:${server.port}`), from: "Catalog <catalog@example.com>", pauses }
-      }),
-      Layer.succeed(TestMail, server)
+const withMail = (pauses: ReadonlyArray<Duration.Duration>) =>
+  Layer.unwrapScoped(
+    Effect.map(mailServer, (server) =>
+      Layer.merge(
+        pagesServer({
+          mail: { url: Redacted.make(`smtp://127.0.0.1:${server.port}`), from: "Catalog <catalog@example.com>", pauses }
+        }),
+        Layer.succeed(TestMail, server)
+      )
     )
   )
-)
 
 /** Waits until the server has received this number of mails to the address. */
 const mailsTo = (email: string, count: number) =>
@@ -388,7 +389,26 @@ const untilUser = <E, R>(find: Effect.Effect<User | undefined, E, R>, isSo: (use
     Effect.repeat({ until: isSo })
   )
 
-layer(WithMail, { excludeTestServices: true })("mail", (it) => {
+layer(withMail([Duration.hours(1)]), { excludeTestServices: true })("a mail whose process was lost", (it) => {
+  it.effect("is shown as not delivered 75 s later, although its next attempt would be in an hour", () =>
+    Effect.gen(function* () {
+      const { cookie, invite } = yield* anAdministrator
+      yield* refusing("450 4.7.1 try again later", invite(newEmail(), "view"))
+      const reason = "( 450 4.7.1 try again later )"
+      assert.include(
+        textOf(yield* ask(path, { cookie })),
+        `The mail with the link is not delivered yet ${reason}. It is sent again automatically.`
+      )
+      // The clock of the process stays, so it does not store its promise again.
+      assert.include(
+        textOf(yield* later(76, ask(path, { cookie }))),
+        `The mail with the link was not delivered ${reason}. Make a new link and pass it on yourself.`
+      )
+    })
+  )
+})
+
+layer(withMail(pauses), { excludeTestServices: true })("mail", (it) => {
   it.effect("an invitation is sent", () =>
     Effect.gen(function* () {
       const { cookie, email: own, invite } = yield* anAdministrator
@@ -444,7 +464,7 @@ layer(WithMail, { excludeTestServices: true })("mail", (it) => {
         "421 4.3.2 shutting down",
         Effect.gen(function* () {
           assert.include(textOf(yield* invite(other, "view")), "The mail server did not accept the mail yet")
-          const user = yield* untilUser(find(other), ({ mailRetryUntil }) => mailRetryUntil === null)
+          const user = yield* untilUser(find(other), ({ isMailWaiting }) => !isMailWaiting)
           assert.strictEqual(user.mailProblem, "421 4.3.2 shutting down")
         })
       )

@@ -4,7 +4,7 @@ import { Role, roleWords } from "../../model/Role.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { CopyText, Facts, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
-import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
+import { Alert, Frame, HiddenFields, Note } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
@@ -34,20 +34,18 @@ const mailWords = {
 } as const satisfies Readonly<Record<Delivery["state"], Sentence>>
 
 /** Why the mail with the user's link was not delivered. */
-const MailProblem = ({ user: { mailProblem, mailRetryUntil } }: { readonly user: User }) => {
+const MailProblem = ({ user: { isMailWaiting, mailProblem } }: { readonly user: User }) => {
   const t = useWords()
   if (mailProblem === null) return null
   const reason = <bdi>{t.say(mailProblem)}</bdi>
   return (
     <p class="wrong">
-      {mailRetryUntil === null
-        ? t.rich("The mail with the link was not delivered ({reason}). Make a new link and pass it on yourself.", {
-            reason
-          })
-        : t.rich("The mail with the link is not delivered yet ({reason}). It is sent again until {time}.", {
-            reason,
-            time: <Time at={mailRetryUntil} />
-          })}
+      {t.rich(
+        isMailWaiting
+          ? "The mail with the link is not delivered yet ({reason}). It is sent again automatically."
+          : "The mail with the link was not delivered ({reason}). Make a new link and pass it on yourself.",
+        { reason }
+      )}
     </p>
   )
 }
