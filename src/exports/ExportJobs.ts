@@ -147,15 +147,19 @@ const make = Effect.gen(function* () {
   const jobs = yield* Jobs
   const repo = yield* ExportItemsRepo
   const stores = yield* Stores
+
+  const storeOf = (storeId: StoreId) => Effect.tap(stores.find(storeId), refuseWithPlatform)
+
   return {
+    /** The refusal that `publish` would have now. A caller asks for it before the export is written. */
+    check: Effect.fn("ExportJobs.check")((storeId: StoreId) => Effect.zipRight(storeOf(storeId), jobs.check(storeId))),
     /**
      * Begins a job that counts what an export contained as published on its store. NotFound: no such store. ValidationFailed: the
      * store has a platform, or another job works on it.
      */
     publish: Effect.fn("ExportJobs.publish")(function* (storeId: StoreId, id: ExportId) {
       const { accountId } = yield* CurrentActor
-      const store = yield* stores.find(storeId)
-      yield* refuseWithPlatform(store)
+      const store = yield* storeOf(storeId)
       const total = yield* repo.count(accountId, id)
       return yield* jobs.begin({
         kind: "export",
@@ -176,7 +180,7 @@ export class ExportJobs extends Context.Tag("catalog/ExportJobs")<ExportJobs, Ef
 }
 
 /** Refuses to count an export as published on a store that publishes to its platform. */
-export const refuseWithPlatform = ({ domain, platform }: { readonly domain: string; readonly platform: string }) =>
+const refuseWithPlatform = ({ domain, platform }: { readonly domain: string; readonly platform: string }) =>
   platform === filesOnly
     ? Effect.void
     : ValidationFailed.at(

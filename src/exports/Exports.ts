@@ -9,7 +9,7 @@ import { Stores } from "../stores/Stores.ts"
 import type { Lines, Part, SelectedCount } from "./CatalogLines.sql.ts"
 import type { ExportItem } from "./ExportItem.ts"
 import { ExportItemsRepo } from "./ExportItemsRepo.ts"
-import { refuseWithPlatform } from "./ExportJobs.ts"
+import { ExportJobs } from "./ExportJobs.ts"
 import type { ExportSelection } from "./ExportSelection.ts"
 import { ExportsRepo, type ReadBeside } from "./ExportsRepo.ts"
 import { hasTagWithComma, headerOf, recordsOf } from "./ShopifyCsvWriter.ts"
@@ -200,6 +200,7 @@ const makeWriteProducts = Effect.gen(function* () {
 })
 
 const make = Effect.gen(function* () {
+  const exportJobs = yield* ExportJobs
   const repo = yield* ExportsRepo
   const stores = yield* Stores
   const beginLines = makeLines(repo)
@@ -264,8 +265,7 @@ const make = Effect.gen(function* () {
 
   const csv = (storeId: StoreId, forPublish: boolean, selection: ExportSelection | null) =>
     Effect.gen(function* () {
-      const store = yield* stores.find(storeId)
-      if (forPublish) yield* refuseWithPlatform(store)
+      yield* forPublish ? exportJobs.check(storeId) : stores.find(storeId)
       const exportId = forPublish ? yield* mintId(ExportId) : null
       return exporting(writeProducts(storeId, exportId, selection))
     })
@@ -281,7 +281,7 @@ const make = Effect.gen(function* () {
     /**
      * The products of a store as the product CSV of Shopify. `forPublish`: saves the exported revisions, so that they can count as
      * published when the file is complete. `selection`: only those of these products that are on the store. NotFound: no such store.
-     * ValidationFailed: `forPublish`, but the store has a platform. Also the errors of `selectedJsonl`.
+     * ValidationFailed: `forPublish`, but the store has a platform, or another job works on it. Also the errors of `selectedJsonl`.
      */
     csv: (storeId: StoreId, forPublish: boolean, selection: ExportSelection | null = null) =>
       Stream.unwrap(csv(storeId, forPublish, selection)),

@@ -77,6 +77,12 @@ const make = Effect.gen(function* () {
     get,
     /** The newest 100 that `isListed`, newest first. */
     list: withAccountId((accountId) => repo.list(accountId, maxListed)),
+    /** The refusal that `begin` would have now for this subject. */
+    check: Effect.fn("Jobs.check")(function* (subject: string) {
+      const { accountId } = yield* CurrentActor
+      const other = yield* repo.openOn(accountId, subject)
+      if (Option.isSome(other)) return yield* ValidationFailed.at("", busyWith(other))
+    }),
     /** The open job that works on a subject. */
     openOn: (subject: string) => withAccountId((accountId) => repo.openOn(accountId, subject)),
     /**

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process"
 import { once } from "node:events"
 import {
   chmodSync,
+  existsSync,
   lstatSync,
   mkdtempSync,
   readdirSync,
@@ -16,6 +17,7 @@ import { join } from "node:path"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { afterAll } from "vitest"
+import { nilUuid } from "../../src/model/Ids.ts"
 import { catalogProcess, startCatalog } from "../support/CommandLine.ts"
 import { commandsWith } from "../support/Commands.ts"
 import { query } from "../support/RunDatabases.ts"
@@ -257,6 +259,22 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
           yield* refusal("export", "csv", "--store", "tern.demo.example", "--publish", ...named),
           "--publish: tern.demo.example has a platform: publish to it instead. An export counts as a publish only for a store without a platform"
         )
+        // The job of another process is open: the export is refused before a file is written.
+        yield* Effect.promise(() =>
+          query(
+            env.DATABASE_URL,
+            `INSERT INTO job (account_id, id, kind, title, subject, state, input, actor, author)
+             SELECT s.account_id, '${nilUuid}', 'store_link', 'Link it', s.id, 'paused', '{}',
+                    '{"_tag":"Cli","accountId":"${account}"}', '{"kind":"cli","id":null,"name":null}'
+             FROM store s WHERE s.account_id = '${account}' AND s.domain = 'files.example'`
+          )
+        )
+        const busy = join(folder, "busy.csv")
+        assert.strictEqual(
+          yield* refusal("export", "csv", "--store", "files.example", "--out", busy, "--publish", ...named),
+          `the job "Link it" (${nilUuid}) is paused and works on the same store: resume it first`
+        )
+        assert.isFalse(existsSync(busy))
         assert.strictEqual(
           yield* refusal("export", "csv", "--store", "nowhere.example", ...named),
           "No store nowhere.example is linked: see `catalog store list`."

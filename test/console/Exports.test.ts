@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { CatalogChange } from "../../src/drafts/CatalogChange.ts"
 import { CatalogChanges } from "../../src/drafts/CatalogChanges.ts"
 import { listeningOn } from "../../src/http/BaseUrl.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { actingAs, anEntity, Catalog } from "../../src/testing/index.ts"
 import { ask, assertErrorPage, PagesServer } from "../oauth/PagesServer.ts"
@@ -107,6 +108,18 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
       assert.include(file.text, "hat,Hat,")
       yield* (yield* JobWorker).runDue
       assert.strictEqual(yield* stateOf, "published")
+
+      const { id } = yield* Effect.flatMap(Jobs, ({ begin }) =>
+        begin({ kind: "store_link", title: "Link it", subject: files.id, input: {}, total: null })
+      ).pipe(actingAs(actor))
+      const busy = yield* ask("/exports/products.csv", { cookie, form })
+      assertErrorPage(busy, 400, /<h1>Not accepted<\/h1>/)
+      assert.include(
+        textOf(busy),
+        `Not published: the job &quot;Link it&quot; (${id}) is queued and works on the same store: let it finish first. To the stores`
+      )
+      const inGerman = yield* ask("/exports/products.csv", { cookie, form, headers: { "accept-language": "de" } })
+      assert.include(textOf(inGerman), "arbeitet an demselben Shop")
 
       const refused = yield* ask("/exports/products.csv", { cookie, form: { ...form, id: shop.id } })
       assert.strictEqual(refused.status, 400)

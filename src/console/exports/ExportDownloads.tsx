@@ -98,6 +98,15 @@ const cannotPublish = ({ domain }: Store) =>
     next: { path: paths.stores, name: "To the stores" }
   })
 
+const cannotCount = ({ reasons }: ValidationFailed) =>
+  new PageRefused({
+    status: 400,
+    title: "Not accepted",
+    message: "Not published: {problem}.",
+    values: { problem: reasons },
+    next: { path: paths.stores, name: "To the stores" }
+  })
+
 /** Downloads of the catalog as files. */
 export const exportDownloads: Surface<ExportJobs | Exports | Stores | PageServices> = surfaceOf(
   routes,
@@ -164,6 +173,8 @@ export const exportDownloads: Surface<ExportJobs | Exports | Stores | PageServic
         Effect.gen(function* () {
           const store = yield* storeOf(form)
           if (store.platform !== "none") return yield* cannotPublish(store)
+          // An error of the export would cut the download off.
+          yield* Effect.catchTag(exportJobs.check(store.id), "ValidationFailed", cannotCount)
           yield* admit(request)
           return yield* downloadCsv(
             store,
