@@ -5,6 +5,7 @@ import { type EntityKind, isBuiltIn } from "../model/Attribute.ts"
 import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import {
   checkDefinition,
+  type MetafieldDefinition,
   type MetafieldRule,
   type NewDefinition,
   type PlatformMetafieldDefinition,
@@ -53,6 +54,14 @@ export class MetafieldDefinitions extends Context.Tag("catalog/MetafieldDefiniti
 >() {
   static readonly layer = Layer.effect(MetafieldDefinitions, make)
 }
+
+/** Whether the platform of a linked store has the definition. */
+const isOfPlatform = ({ stores }: Pick<MetafieldDefinition, "stores">) =>
+  stores.some(({ platform_id }) => platform_id !== "")
+
+/** The definition may be of a `create` that was interrupted before all stored values had its type. */
+const orSetType =
+  ": `catalog definition set-type` sets the type of its values, also after a create that was interrupted"
 
 const makeOwn = Effect.gen(function* () {
   const changes = yield* CatalogChanges
@@ -118,7 +127,10 @@ const makeOwn = Effect.gen(function* () {
         Effect.gen(function* () {
           const existing = yield* find(accountId, given.owner_type, given.key)
           if (Option.isSome(existing))
-            return yield* ValidationFailed.at("key", `is defined already, as ${existing.value.type}`)
+            return yield* ValidationFailed.at(
+              "key",
+              `is defined already, as ${existing.value.type}${isOfPlatform(existing.value) ? "" : orSetType}`
+            )
           const id = yield* mintId(RecordId)
           yield* repo.define(accountId, id, definition)
           return id
@@ -139,8 +151,8 @@ const makeOwn = Effect.gen(function* () {
         Effect.gen(function* () {
           const existing = yield* find(accountId, owner_type, key)
           if (Option.isNone(existing)) return yield* ValidationFailed.at("key", "has no definition yet: create one")
-          const { id, stores, ...definition } = existing.value
-          if (stores.some(({ platform_id }) => platform_id !== ""))
+          const { id, stores: _, ...definition } = existing.value
+          if (isOfPlatform(existing.value))
             return yield* ValidationFailed.at(
               "key",
               `is defined by a store's platform, as ${definition.type}: change it there, then refresh the store`

@@ -118,7 +118,10 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         assert.match(yield* hours(), /^care\.hours: is an unknown key of a product; the allowed keys are /)
         const create = ["definition", "create", "product", "care.hours", "number_integer", "--name", "Hours"]
         assert.strictEqual(yield* said(...create), "Defined product care.hours (number_integer).")
-        assert.strictEqual(yield* refusal(...create), "KEY: is defined already, as number_integer")
+        assert.strictEqual(
+          yield* refusal(...create),
+          "KEY: is defined already, as number_integer: `catalog definition set-type` sets the type of its values, also after a create that was interrupted"
+        )
         assert.match(yield* hours(), /^care\.hours: must be a whole number/)
         assert.match(
           yield* refusal("definition", "set-type", "product", "care.hours", "number"),

@@ -325,7 +325,7 @@ for (const engine of featureServiceEngines)
               })
               assert.strictEqual(
                 yield* refusal(definitions.create(given)),
-                "key: is defined already, as single_line_text_field"
+                "key: is defined already, as single_line_text_field: `catalog definition set-type` sets the type of its values, also after a create that was interrupted"
               )
               assert.include(
                 (yield* (yield* StoreData).metafieldDefinitions("product")).map(({ id }) => id),
@@ -345,6 +345,10 @@ for (const engine of featureServiceEngines)
               const [newest] = yield* (yield* Drafts).history(product, 1)
               assert.strictEqual(newest?.draft_revision, (yield* draftOf(product)).draft_revision)
               // Only the platform can change its own definition.
+              assert.strictEqual(
+                yield* refusal(definitions.create({ ...given, key: "specs.pages" })),
+                "key: is defined already, as number_integer"
+              )
               assert.strictEqual(
                 yield* refusal(definitions.setType({ ...given, key: "specs.pages" })),
                 "key: is defined by a store's platform, as number_integer: change it there, then refresh the store"
