@@ -26,6 +26,31 @@ const publishVariant = (store: PlatformStore) =>
 
 describe.skipIf(adminSchema === undefined)("products, variants and pictures on Shopify", () => {
   layer(layerShopify().pipe(Layer.provideMerge(layerServer)), { excludeTestServices: true })((it) => {
+    it.effect("a variant that is added to a product without options leaves the product's only variant", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const { shop, store } = yield* openShop
+        const only = entity({ title: "Default Title", sku: "ONE" })
+        const product = { ...aProduct(), attributes: attributesOf({ title: "Mug" }), variants: [only] }
+        const { platformIds } = yield* publish(store, product)
+        const [before] = [...shop.products.values()].flatMap(({ variantList }) => variantList)
+        const added = Publication.Variant({
+          key: PublicationId.make(crypto.randomUUID()),
+          ...entity({ option1: "Blue", sku: "TWO" }),
+          productPlatformId: platformIds.get(product.entityId) ?? assert.fail("no id")
+        })
+        yield* publish(store, added)
+        const after = [...shop.products.values()].flatMap(({ variantList }) => variantList)
+        assert.deepStrictEqual(
+          after.map(({ id, sku }) => [id === before?.id, sku]),
+          [
+            [true, "ONE"],
+            [false, "TWO"]
+          ]
+        )
+      })
+    )
+
     it.effect("a picture that replaces another is read back only after it was sent", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient

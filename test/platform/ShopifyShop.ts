@@ -241,10 +241,14 @@ export class ShopifyShop {
     return { product, userErrors: [] }
   }
 
-  variantsBulkCreate({ productId, variants }: Input) {
+  variantsBulkCreate({ productId, strategy, variants }: Input) {
     const product = this.products.get(productId)
     if (product === undefined)
       return { productVariants: null, ...complaint(["productId"], "Product does not exist", "PRODUCT_DOES_NOT_EXIST") }
+    // Recorded from Shopify: without a strategy it deletes the only variant of a product that had no options.
+    const [first, ...others] = product.variantList
+    const isStandalone = others.length === 0 && first?.options.every(({ value }) => value === "Default Title") === true
+    if (isStandalone && strategy !== "PRESERVE_STANDALONE_VARIANT") product.variantList = []
     return { productVariants: variants.map((input: Input) => this.makeVariant(product, input)), userErrors: [] }
   }
 

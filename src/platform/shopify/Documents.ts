@@ -225,8 +225,11 @@ export const orderVariants = `mutation OrderVariants($productId: ID!, $positions
   productVariantsBulkReorder(productId: $productId, positions: $positions) { product { id } ${codedUserErrors} }
 }`
 
+// Without this strategy Shopify deletes the only variant of a product that had no options, with its stock.
 export const createVariants = `mutation CreateVariants($productId: ID!, $variants: [ProductVariantsBulkInput!]!) {
-  productVariantsBulkCreate(productId: $productId, variants: $variants) { productVariants { id } ${codedUserErrors} }
+  productVariantsBulkCreate(productId: $productId, strategy: PRESERVE_STANDALONE_VARIANT, variants: $variants) {
+    productVariants { id } ${codedUserErrors}
+  }
 }`
 
 export const updateVariants = `mutation UpdateVariants($productId: ID!, $variants: [ProductVariantsBulkInput!]!) {
