@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto"
+import { createHmac, randomBytes } from "node:crypto"
 import { Clock, Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { Secret, TOTP } from "otpauth"
 import { Transaction } from "../database/Transaction.ts"
@@ -9,7 +9,7 @@ import { SecretBox, type SecretUnreadable } from "../stores/SecretBox.ts"
 import { makeEncryptAgain, type Rotation } from "../stores/SecretRotation.ts"
 import { makeCountAttempt } from "./AttemptLimits.ts"
 import { isOfKind } from "./OpaqueToken.ts"
-import { SecondFactorsRepo, type UserKey } from "./SecondFactorsRepo.ts"
+import { SecondFactorsRepo, type UserKey, type Waiting } from "./SecondFactorsRepo.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import { makeFindDevice, SignInRefused } from "./SignIns.ts"
 import { authorIn, type TeamAction } from "./TeamLog.ts"
@@ -29,6 +29,9 @@ const maxFailures = 5
 
 /** How long a sign-in waits for its code. */
 const waitSeconds = 600
+
+/** How long a sign-in that was ended can be ended again by the same form. */
+const repeatSeconds = 60
 
 const recoveryCodes = 10
 
@@ -62,17 +65,39 @@ const stepOf = (secret: string, code: string, millis: number) => {
   return delta === null ? undefined : { step: now + delta, latest: now + window }
 }
 
-/** A recovery code: 50 random bits in two groups of five, without letters that look alike. */
-const newRecoveryCode = () => {
-  const letters = "23456789abcdefghijkmnpqrstuvwxyz"
-  const text = [...randomBytes(10)].map((byte) => letters[byte % 32]).join("")
-  return `${text.slice(0, 5)}-${text.slice(5)}`
+/**
+ * A form that makes recovery codes: what it does, the code that was entered, and the token of the browser's session, which is
+ * random and not stored.
+ */
+interface CodesForm {
+  readonly action: "second_factor_on" | "recovery_codes_renewed"
+  readonly code: string
+  readonly session: string
 }
+
+/** A form that is sent again in the same period of this length, or in the next one, shows the same recovery codes again. */
+const repeatMillis = 300_000
 
 /** People type codes with spaces and capitals. */
 const plainCode = (code: string) => code.toLowerCase().replaceAll(/[\s-]/g, "")
 
-const newRecoveryCodes = () => Array.from({ length: recoveryCodes }, newRecoveryCode)
+/**
+ * The recovery codes of a form: each has 50 bits in two groups of five, without letters that look alike. They follow from the form and
+ * the period of its sending, so a form that is sent again gets the codes that the first answer showed, though only hashes are stored.
+ */
+const recoveryCodesOf = ({ id }: UserKey, { action, code, session }: CodesForm, period: number) =>
+  Array.from({ length: recoveryCodes }, (_, index) => {
+    const letters = "23456789abcdefghijkmnpqrstuvwxyz"
+    const form = `${action} ${id} ${plainCode(code)} ${period} ${index}`
+    const bytes = createHmac("sha256", session).update(form).digest().subarray(0, 10)
+    const text = [...bytes].map((byte) => letters[byte % 32]).join("")
+    return `${text.slice(0, 5)}-${text.slice(5)}`
+  })
+
+const periodNow = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / repeatMillis))
+
+/** What is stored of a sign-in that a code has ended. */
+const endedHash = (token: string, code: string) => hashOf(`ended ${token} ${plainCode(code)}`)
 
 const recoveryHash = ({ id }: UserKey, code: string) => hashOf(`recovery ${id} ${plainCode(code)}`)
 
@@ -128,13 +153,28 @@ const makeChecks = Effect.gen(function* () {
       Effect.tap(check, () => users.clearAttempts("second-factor", subject))
     )
 
-  return { countAttempt, currentStep, decrypt, findDevice: makeFindDevice(users), isAccepted, ownerOf, recorded }
+  /** The recovery codes that the same form has made before. Undefined: it has made none, or not all of them are valid now. */
+  const shownBefore = (user: UserKey, form: CodesForm) =>
+    Effect.gen(function* () {
+      const period = yield* periodNow
+      const stored = new Set(yield* repo.recoveryHashes(user))
+      return [period, period - 1]
+        .map((each) => recoveryCodesOf(user, form, each))
+        .find((codes) => codes.every((code) => stored.has(recoveryHash(user, code))))
+    })
+
+  return {
+    ...{ countAttempt, currentStep, decrypt, findDevice: makeFindDevice(users), isAccepted, ownerOf, recorded },
+    shownBefore
+  }
 })
 
 const make = Effect.gen(function* () {
   const box = yield* SecretBox
   const repo = yield* SecondFactorsRepo
-  const { countAttempt, currentStep, decrypt, findDevice, isAccepted, ownerOf, recorded } = yield* makeChecks
+  const transaction = yield* Transaction
+  const { countAttempt, currentStep, decrypt, findDevice, isAccepted, ownerOf, recorded, shownBefore } =
+    yield* makeChecks
 
   /** Deletes the second factor. Locks it first: else codes that are renewed at the same time would stay. */
   const removal = (user: UserKey) => Effect.zipRight(repo.lock(user), repo.remove(user))
@@ -148,6 +188,26 @@ const make = Effect.gen(function* () {
       yield* repo.addRecoveryCodes(user, hashes)
       return true
     })
+
+  /**
+   * Ends a sign-in by its code. The lock makes the same form, if it was sent twice, wait for the end of the first, whose code then ends
+   * this one too.
+   */
+  const signInEnd = (user: Waiting, token: string, code: string) =>
+    Effect.gen(function* () {
+      yield* repo.lock(user)
+      if (Option.isNone(yield* repo.findSignIn(hashOf(token)))) return yield* endedBefore(token, code)
+      if (!(yield* isAccepted(user, code))) return yield* new CodeRefused()
+      yield* repo.endSignIn(user, hashOf(token), endedHash(token, code), repeatSeconds)
+      return user
+    }).pipe(transaction.run)
+
+  /** The user of a sign-in that the same form has ended in the last minute. */
+  const endedBefore = (token: string, code: string) =>
+    Effect.flatMap(
+      repo.findSignIn(endedHash(token, code)),
+      Effect.mapError(() => new CodeTooLate())
+    )
 
   return {
     /** `pending`: a secret was shown in the last hour, but no code of it was entered yet. */
@@ -178,34 +238,41 @@ const make = Effect.gen(function* () {
           uri: totpOf(secret, email).toString()
         }))
       }),
-    /** Switches the second factor on and returns ten recovery codes, which are shown only once. ValidationFailed: nothing is pending. */
-    confirm: Effect.fn("SecondFactors.confirm")(function* (user: UserKey, code: string) {
-      const nothingPending = ValidationFailed.at("", "was not started; start again")
+    /**
+     * Switches the second factor on and returns ten recovery codes, which are shown only once. The same code of the same session returns
+     * them again for some minutes, because a form may be sent twice. ValidationFailed: nothing is pending.
+     */
+    confirm: Effect.fn("SecondFactors.confirm")(function* (user: UserKey, code: string, session: string) {
+      const form = { action: "second_factor_on", code, session } as const
+      const nothingPending = Effect.gen(function* () {
+        return (yield* shownBefore(user, form)) ?? (yield* ValidationFailed.at("", "was not started; start again"))
+      })
       const check = Effect.gen(function* () {
         const stored = yield* repo.find(user)
         if (Option.isNone(stored) || stored.value.isConfirmed) return yield* nothingPending
         const found = yield* currentStep(user, stored.value.secret, code)
         if (found === undefined) return yield* new CodeRefused()
-        const codes = newRecoveryCodes()
+        const codes = recoveryCodesOf(user, form, yield* periodNow)
         const hashes = codes.map((each) => recoveryHash(user, each))
         const confirmed = repo.confirm(user, stored.value.secret, found.step, hashes)
-        return (yield* recorded(confirmed, "second_factor_on", user)) ? codes : yield* nothingPending
+        return (yield* recorded(confirmed, form.action, user)) ? codes : yield* nothingPending
       })
       return yield* countAttempt(user, check)
     }),
     /**
-     * Replaces the recovery codes, and returns ten new ones, which are shown only once. Needs a code of the app or a recovery code.
+     * Replaces the recovery codes, and returns ten new ones, which are shown only once. Needs a code of the app or a recovery code. The
+     * same code of the same session returns them again for some minutes, because a form may be sent twice.
      * SignInDelayed: five wrong codes of the user in 15 minutes. CodeRefused: also if the second factor is off.
      */
-    renewCodes: Effect.fn("SecondFactors.renewCodes")(function* (user: UserKey, code: string) {
-      const codes = newRecoveryCodes()
+    renewCodes: Effect.fn("SecondFactors.renewCodes")(function* (user: UserKey, code: string, session: string) {
+      const form = { action: "recovery_codes_renewed", code, session } as const
+      const codes = recoveryCodesOf(user, form, yield* periodNow)
       const hashes = codes.map((each) => recoveryHash(user, each))
-      const renewed = recorded(renewal(user, code, hashes), "recovery_codes_renewed", user)
-      yield* countAttempt(
-        user,
-        Effect.filterOrFail(renewed, Boolean, () => new CodeRefused())
-      )
-      return codes
+      const check = Effect.gen(function* () {
+        if (yield* recorded(renewal(user, code, hashes), form.action, user)) return codes
+        return (yield* shownBefore(user, form)) ?? (yield* new CodeRefused())
+      })
+      return yield* countAttempt(user, check)
     }),
     /** Switches the user's own second factor off. */
     remove: (user: UserKey) => recorded(removal(user), "second_factor_off", user),
@@ -222,16 +289,16 @@ const make = Effect.gen(function* () {
       return Redacted.make(token)
     }),
     /**
-     * Ends a sign-in with a code of the app or a recovery code, which is accepted once. SignInDelayed: five wrong codes of the user in
+     * Ends a sign-in with a code of the app or a recovery code, which is accepted once. The same code for the same sign-in is accepted
+     * again for a minute, because a form may be sent twice. SignInDelayed: five wrong codes of the user in
      * 15 minutes. In a browser where this user signed in before, as its token `device` proves, codes are counted per browser instead.
      */
     finish: Effect.fn("SecondFactors.finish")(function* (token: string, code: string, device?: string) {
       if (!isOfKind("signInStep", token)) return yield* new CodeTooLate()
-      const user = yield* Effect.mapError(yield* repo.findSignIn(hashOf(token)), () => new CodeTooLate())
-      const check = Effect.filterOrFail(isAccepted(user, code), Boolean, () => new CodeRefused())
-      yield* countAttempt(user, check, yield* findDevice(device, user.email))
-      if (!(yield* repo.endSignIn(user, hashOf(token)))) return yield* new CodeTooLate()
-      return user
+      const waiting = yield* repo.findSignIn(hashOf(token))
+      if (Option.isNone(waiting)) return yield* endedBefore(token, code)
+      const user = waiting.value
+      return yield* countAttempt(user, signInEnd(user, token, code), yield* findDevice(device, user.email))
     })
   }
 })

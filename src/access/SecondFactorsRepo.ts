@@ -21,6 +21,7 @@ const Waiting = Schema.Struct({
   email: Schema.String,
   password: Schema.NullOr(Schema.String)
 })
+export type Waiting = typeof Waiting.Type
 
 /** How long a secret can be shown and confirmed after it was made. */
 const confirmSeconds = 3_600
@@ -59,7 +60,7 @@ const makeSignInStatements = (sql: SqlClient.SqlClient) => {
   )
 
   return {
-    /** The user of a sign-in that waits for a code. */
+    /** The user of a sign-in that waits for a code, or was ended a short time ago. */
     findSignIn,
     /**
      * Stores a sign-in that waits for a code. False: the user was disabled or has another password by now. The lock on the user makes
@@ -80,12 +81,13 @@ const makeSignInStatements = (sql: SqlClient.SqlClient) => {
         INSERT INTO sign_in_step (account_id, user_id, hash, expires_at)
         SELECT account_id, id, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}) FROM same
         RETURNING user_id`.pipe(hasRows),
-    /** Ends a sign-in that waits for a code. False: it has ended already. */
-    endSignIn: ({ accountId, id }: UserKey, hash: string) =>
+    /** Ends a sign-in that waits for a code. It is found by the hash `ended` for `keptSeconds`. */
+    endSignIn: ({ accountId, id }: UserKey, hash: string, ended: string, keptSeconds: number) =>
       sql`
-        DELETE FROM sign_in_step
-        WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')
-        RETURNING user_id`.pipe(hasRows)
+        UPDATE sign_in_step
+        SET hash = decode(${ended}, 'hex'),
+            expires_at = least(expires_at, app_now() + make_interval(secs => ${keptSeconds}))
+        WHERE account_id = ${accountId} AND user_id = ${id} AND hash = decode(${hash}, 'hex')`.pipe(discardRows)
   }
 }
 
@@ -123,8 +125,15 @@ const make = Effect.gen(function* () {
       RETURNING confirmed_at IS NOT NULL AS "isConfirmed"`
   )
 
+  const recoveryHashes = findAll(Schema.Struct({ hash: Schema.String }))(
+    ({ accountId, id }: UserKey) => sql`
+      SELECT encode(hash, 'hex') AS hash FROM recovery_code WHERE account_id = ${accountId} AND user_id = ${id}`
+  )
+
   return {
     ...makeRecoveryCodeStatements(sql),
+    /** The hashes of the recovery codes that are left. */
+    recoveryHashes: (user: UserKey) => Effect.map(recoveryHashes(user), (rows) => rows.map(({ hash }) => hash)),
     ...makeSignInStatements(sql),
     /** The second factor of a user. None: there is none, or it was not confirmed within an hour. */
     find,

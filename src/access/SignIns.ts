@@ -169,8 +169,9 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
       password: string
     ) => Effect.Effect<void, PasswordRefused | SignInDelayed | SignInBusy>
     /**
-     * Changes the user's own password and ends the user's other sessions. ValidationFailed: the new password is too short or too long.
-     * PasswordRefused: the current password is wrong, or has just been changed.
+     * Changes the user's own password and ends the user's other sessions. If the new password is set already, because the form was sent
+     * twice, the current one is not needed. ValidationFailed: the new password is too short or too long. PasswordRefused: the current
+     * password is wrong, or has just been changed.
      */
     readonly changePassword: (
       user: SignedIn,
@@ -202,14 +203,15 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
           return isTaken ? yield* new EmailTaken() : email
         })
 
-        /** The digest of the user's password, if `password` is right. */
-        const ownDigest = ({ email, userId }: Pick<SignedIn, "userId" | "email">, password: string) =>
+        /** The digest of the user's password, if one of `given` is right. */
+        const ownDigest = ({ email, userId }: Pick<SignedIn, "userId" | "email">, ...given: ReadonlyArray<string>) =>
           Effect.gen(function* () {
             const subject = hashOf(userId)
             yield* count("own-password", subject, maxFailures)
             const found = yield* users.findByEmail(email)
             const stored = Option.getOrNull(Option.flatMapNullable(found, (user) => user.password))
-            if (!(yield* isPassword(password, stored, cost)) || stored === null) return yield* new PasswordRefused()
+            const isRight = yield* Effect.exists(given, (password) => isPassword(password, stored, cost))
+            if (!isRight || stored === null) return yield* new PasswordRefused()
             yield* users.clearAttempts("own-password", subject)
             return stored
           }).pipe(digests.run({ name: userId, preferred: true }))
@@ -219,10 +221,13 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
           changePassword: Effect.fn("SignIns.changePassword")(function* (user, current, next) {
             const misfit = passwordMisfit(next)
             if (misfit !== undefined) return yield* ValidationFailed.at("password", misfit)
-            const before = yield* ownDigest(user, current)
-            const after = yield* digests.run({ name: user.userId, preferred: true })(digestPassword(next, cost))
-            const isChanged = yield* passwords.change(user, before, after)
-            if (!isChanged) return yield* new PasswordRefused()
+            const change = Effect.gen(function* () {
+              const before = yield* ownDigest(user, current, next)
+              const after = yield* digests.run({ name: user.userId, preferred: true })(digestPassword(next, cost))
+              return yield* passwords.change(user, before, after)
+            })
+            // The second time, if the same form has changed it since the password was checked.
+            if (!((yield* change) || (yield* change))) return yield* new PasswordRefused()
           }),
           requestLink: Effect.fn("SignIns.requestLink")(function* (given, address) {
             const email = Either.getOrElse(readEmail(given), () => given.trim().toLowerCase())

@@ -11,7 +11,7 @@ import { requestStateOf } from "../http/RequestState.ts"
 import type { ImportRun } from "../imports/Import.ts"
 import type { SentFile } from "../imports/Imports.ts"
 import { fileNameOf } from "../model/Name.ts"
-import { fieldNames } from "./Fields.ts"
+import { fieldNames, isSecretName } from "./Fields.ts"
 import { acceptedLanguage, type Language, languageOf } from "./languages/Language.ts"
 import type { Values } from "./languages/Words.tsx"
 import { paths } from "./Paths.ts"
@@ -213,6 +213,33 @@ export const isForeign = ({ headers }: Request, baseUrl: string): boolean => {
   )
 }
 
+/**
+ * Returns the target of a redirect if it is a path of this service, else undefined, so that nobody is redirected to another site.
+ * Browsers read a backslash before the query as a slash.
+ */
+export const localPath = (target: string | undefined, baseUrl: string): string | undefined => {
+  if (target === undefined || !/^\/(?![/\\])[!->@-[\]-~]*(?:\?[!-~]*)?$/.test(target)) return undefined
+  const { origin } = new URL(baseUrl)
+  return URL.canParse(target, origin) && new URL(target, origin).origin === origin ? target : undefined
+}
+
+/** The page from which a form was sent, by the Referer header. The start page, if it is missing or of another site. */
+export const sentFrom = ({ headers: { referer } }: Request, baseUrl: string) => {
+  const page = referer !== undefined && URL.canParse(referer) ? new URL(referer) : undefined
+  const isOwn = page !== undefined && ownOrigins(baseUrl).has(page.origin)
+  return (isOwn ? localPath(`${page.pathname}${page.search}`, baseUrl) : undefined) ?? paths.home
+}
+
+/** Values that nobody typed, because the form itself contains them: ids, digests and numbers. */
+const ownValue = /^(?:[0-9a-f-]{32,64}|\d*|pim_\w{2}_[\w-]+|[\w-]{43})$/i
+
+/** The fields of a form as the visitor filled them in, without secrets. */
+export const typedIn = (form: Parameters) =>
+  form.names
+    .filter((name) => name !== fieldNames.csrf && !isSecretName(name))
+    .map((name) => [name, form.get(name) ?? ""] as const)
+    .filter(([, value]) => !ownValue.test(value))
+
 /** Refuses a form that was sent from another site. */
 const requireOwnOrigin = (request: Request, baseUrl: string) =>
   isForeign(request, baseUrl) ? Effect.fail(foreign) : Effect.void
@@ -244,8 +271,26 @@ export const isCsrfOf = ({ csrf }: Visitor, text = ""): boolean => {
   return actual.length === expected.length && timingSafeEqual(actual, expected)
 }
 
-/** Whether a form contains the CSRF token of the visitor's session. */
-const hasCsrfOf = (visitor: Visitor) => (form: Parameters) => isCsrfOf(visitor, form.get(fieldNames.csrf))
+/**
+ * Refuses a form without the CSRF token of the visitor's session. A page that was opened before the last sign-in has the token of
+ * another session. What was typed there is shown again, if the browser says that the form is of this service.
+ */
+const requireCsrf = (request: Request, baseUrl: string, visitor: Visitor) => (form: Parameters) => {
+  if (isCsrfOf(visitor, form.get(fieldNames.csrf))) return Effect.succeed(form)
+  const { headers } = request
+  const isOwn = headers.origin !== undefined || headers["sec-fetch-site"] === "same-origin"
+  if (!isOwn || form.get(fieldNames.csrf) === undefined) return Effect.fail(foreign)
+  return Effect.fail(
+    new PageRefused({
+      status: 403,
+      title: "You have signed in again",
+      message:
+        "This form is of a page that was opened before your last sign-in, so it was not saved. Open the page again and repeat it there.",
+      next: { path: sentFrom(request, baseUrl), name: "Back to the page" },
+      typed: typedIn(form)
+    })
+  )
+}
 
 /** Maximum characters of a form that sign-in keeps: encoded again, it must fit into the form of the sign-in. */
 const maxKept = 36_000
@@ -258,9 +303,9 @@ export const keptFormOf = (request: Request, baseUrl: string) =>
     return fields.length > maxKept ? undefined : fields
   })
 
-/** Reads the fields of a form. PageRefused: as for `formOf`, or the CSRF token of the visitor's session is missing. */
+/** Reads the fields of a form. PageRefused: as for `formOf`, or the CSRF token of the visitor's session is missing or is of another session. */
 export const ownFormOf = (request: Request, baseUrl: string, visitor: Visitor) =>
-  Effect.filterOrFail(formOf(request, baseUrl, ownFormBytes), hasCsrfOf(visitor), () => foreign)
+  Effect.flatMap(formOf(request, baseUrl, ownFormBytes), requireCsrf(request, baseUrl, visitor))
 
 /** A form with a file. The file is empty if none was chosen. */
 export interface Upload {
@@ -297,18 +342,8 @@ export const ownUploadOf = (request: Request, baseUrl: string, visitor: Visitor)
       if (typeof value === "string") texts.append(name, value)
       else files.push(value)
     })
-    const form = yield* Effect.filterOrFail(fieldsOf(`${texts}`), hasCsrfOf(visitor), () => foreign)
+    const form = yield* Effect.flatMap(fieldsOf(`${texts}`), requireCsrf(request, baseUrl, visitor))
     const [file = new File([], "")] = files
     const content = new Uint8Array(yield* Effect.promise(() => file.arrayBuffer()))
     return { form, file: { name: fileNameOf(file.name), content } }
   })
-
-/**
- * Returns the target of a redirect if it is a path of this service, else undefined, so that nobody is redirected to another site.
- * Browsers read a backslash before the query as a slash.
- */
-export const localPath = (target: string | undefined, baseUrl: string): string | undefined => {
-  if (target === undefined || !/^\/(?![/\\])[!->@-[\]-~]*(?:\?[!-~]*)?$/.test(target)) return undefined
-  const { origin } = new URL(baseUrl)
-  return URL.canParse(target, origin) && new URL(target, origin).origin === origin ? target : undefined
-}

@@ -5,7 +5,7 @@ import { Sessions } from "../access/Sessions.ts"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { type Parameters, parametersOf } from "../connections/AuthorizationRequest.ts"
 import { AccountEvents } from "../events/AccountEvents.ts"
-import { BaseUrl, ownOrigins } from "../http/BaseUrl.ts"
+import { BaseUrl } from "../http/BaseUrl.ts"
 import { chargeTo } from "../http/BodiesInFlight.ts"
 import { splitTarget } from "../http/RequestHead.ts"
 import { CurrentNeed, type Handler } from "../http/Surface.ts"
@@ -17,17 +17,18 @@ import {
   formOf,
   keepNote,
   keptFormOf,
-  localPath,
   ownFormOf,
   ownUploadOf,
   PageRefused,
   pageLanguageOf,
+  sentFrom,
+  typedIn,
   type Upload,
   unseenNoteOf,
   type Visitor,
   visitorOf
 } from "./Browser.ts"
-import { fieldNames, isSecretName, noteNames } from "./Fields.ts"
+import { fieldNames, noteNames } from "./Fields.ts"
 import { html, seeOther } from "./Html.ts"
 import { wordsIn } from "./languages/Words.tsx"
 import { paths } from "./Paths.ts"
@@ -47,16 +48,6 @@ export const noteOf = (notes: Readonly<Record<string, string>>, name: string | u
 /** A number from a query or a form; 0 if it is missing or malformed. */
 export const numberOf = (text: string | undefined): number =>
   text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : 0
-
-/** Values that nobody typed, because the form itself contains them: ids, digests and numbers. */
-const ownValue = /^(?:[0-9a-f-]{32,64}|\d*|pim_\w{2}_[\w-]+|[\w-]{43})$/i
-
-/** The fields of a form as the visitor filled them in, without secrets. */
-const typedIn = (form: Parameters) =>
-  form.names
-    .filter((name) => name !== fieldNames.csrf && !isSecretName(name))
-    .map((name) => [name, form.get(name) ?? ""] as const)
-    .filter(([, value]) => !ownValue.test(value))
 
 /** The error page for somebody whose role is too low. */
 export const roleRefusal = (visitor: Visitor, needed: Role) => {
@@ -149,13 +140,6 @@ export const decoded = <A, I>(
       message: `${[...problems.values()].join("; ")}.`
     })
   })
-}
-
-/** The page from which a form was sent, by the Referer header. The start page, if it is missing or of another site. */
-export const sentFrom = ({ headers: { referer } }: Request, baseUrl: string) => {
-  const page = referer !== undefined && URL.canParse(referer) ? new URL(referer) : undefined
-  const isOwn = page !== undefined && ownOrigins(baseUrl).has(page.origin)
-  return (isOwn ? localPath(`${page.pathname}${page.search}`, baseUrl) : undefined) ?? paths.home
 }
 
 /**

@@ -109,21 +109,32 @@ export const untilPhase = ({ actor }: Pick<Merchant, "actor">, id: ImportId, pha
     orHangs(() => `The import ${id} never was in the phase ${phase}.`)
   )
 
-/** Checks a page that refuses a request: its complete text. `next`: the address and the text of its link. */
+/**
+ * Checks a page that refuses a request: its complete text. `next`: the address and the text of its link; `typed`: the names and texts of
+ * the fields that it shows again.
+ */
 export const assertRefusal = (
   answer: Answer,
   status: number,
   {
     message,
     next,
-    title
-  }: { readonly title: string; readonly message: string; readonly next: readonly [string, string] }
+    title,
+    typed = []
+  }: {
+    readonly title: string
+    readonly message: string
+    readonly next: readonly [string, string]
+    readonly typed?: ReadonlyArray<readonly [string, string]>
+  }
 ) => {
   assertErrorPage(answer, status, /<main/)
   const [path, name] = next
+  const fields = typed.map(([field, text]) => `<label>${field}<textarea readonly dir="auto">${text}</textarea></label>`)
+  const shown = typed.length === 0 ? "" : `<h2>What you typed</h2><div class="fields">${fields.join("")}</div>`
   assert.strictEqual(
     /<main[\s\S]*<\/main>/.exec(answer.text)?.[0],
-    `<main id="content" class="narrow"><h1>${title}</h1><div class="sheet"><p>${message}</p><p><a href="${path}">${name}</a></p></div></main>`
+    `<main id="content" class="narrow"><h1>${title}</h1><div class="sheet"><p>${message}</p>${shown}<p><a href="${path}">${name}</a></p></div></main>`
   )
 }
 

@@ -1,8 +1,8 @@
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
-import { Clock, Effect, Layer, Option, Redacted } from "effect"
+import { Clock, Effect, Either, Layer, Option, Redacted } from "effect"
 import { Secret, TOTP } from "otpauth"
-import { makeRotateSecondFactors, SecondFactors } from "../../src/access/SecondFactors.ts"
+import { CodeRefused, makeRotateSecondFactors, SecondFactors } from "../../src/access/SecondFactors.ts"
 import { SecondFactorsRepo } from "../../src/access/SecondFactorsRepo.ts"
 import { Users } from "../../src/access/Users.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
@@ -150,7 +150,7 @@ layer(Served, { excludeTestServices: true })("the profile", (it) => {
       assert.strictEqual((yield* ask(path, { cookie: elsewhere })).status, 303)
       assert.strictEqual((yield* signIn(email)).status, 403)
       assert.strictEqual((yield* signIn(email, "another password")).status, 303)
-      for (let time = 0; time < 5; time++) assert.strictEqual((yield* change("guess", "another password")).status, 403)
+      for (let time = 0; time < 5; time++) assert.strictEqual((yield* change("guess", "yet another one")).status, 403)
       const limited = yield* change("another password", "yet another one")
       assertErrorPage(limited, 429, /Too many wrong passwords\. Try again in 1[45] minutes/)
       // The time is in the zone of the profile.
@@ -224,7 +224,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       // A secret can be shown again until it is confirmed.
       assert.deepStrictEqual(to(yield* ask(factorPath, { cookie })), [303, path])
       assertErrorPage(yield* send(factorPath), 409, /The second factor is on already\./)
-      assert.deepStrictEqual(to(yield* send(`${factorPath}/confirm`, { code: codeOf(secret) })), [303, path])
+      assert.deepStrictEqual(to(yield* send(`${factorPath}/confirm`, { code: String(codes[0]) })), [303, path])
       const [stored] = yield* sql`
         SELECT (SELECT secret FROM second_factor WHERE user_id = ${userId}) AS secret,
                (SELECT string_agg(encode(hash, 'hex'), ' ') FROM recovery_code WHERE user_id = ${userId}) AS hashes`
@@ -271,7 +271,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
 
   it.effect("is required at sign-in; a code works once, even for another sign-in", () =>
     Effect.gen(function* () {
-      const { email, first, secret, userId } = yield* anEnrolled
+      const { codes, email, first, secret, userId } = yield* anEnrolled
       const used = yield* firstStep(email)
       assertErrorPage(yield* enter(used, "000000"), 403, new RegExp(refusedCode))
       // The code that confirmed the second factor cannot be used again.
@@ -283,7 +283,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       assert.strictEqual((yield* ask(path, { cookie: cookieOf(signedIn) })).status, 200)
       assertErrorPage(yield* enter(yield* firstStep(email), code), 403, new RegExp(refusedCode))
       yield* withFreshCodes(userId)
-      assertErrorPage(yield* enter(used, codeOf(secret)), 403, /This sign-in has expired/)
+      assertErrorPage(yield* enter(used, String(codes[0])), 403, /This sign-in has expired/)
       const next = yield* enter({ ...(yield* firstStep(email)), return_to: "/drops" }, codeOf(secret))
       assert.deepStrictEqual(to(next), [303, "/drops"])
       assert.deepStrictEqual(to(yield* ask("/sign-in/code")), [303, "/sign-in"])
@@ -667,6 +667,91 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       yield* withFreshCodes(userId)
       assert.strictEqual((yield* enter(yield* firstStep(email), codeOf(secret))).status, 403)
       assert.strictEqual((yield* enter(yield* firstStep(email), String(codes[0]))).status, 303)
+    })
+  )
+})
+
+layer(Served, { excludeTestServices: true })("a form that is sent twice", (it) => {
+  const twice = <A, E, R>(sent: Effect.Effect<A, E, R>) => Effect.all([sent, sent], { concurrency: 2 })
+
+  it.effect("shows the recovery codes again that its first answer showed, for some minutes", () =>
+    Effect.gen(function* () {
+      const { accountId, codes, email, first, secret, send, user, userId } = yield* anEnrolled
+      const confirmed = yield* send(`${factorPath}/confirm`, { code: first })
+      assert.deepStrictEqual(codesIn(confirmed), codes)
+      yield* withFreshCodes(userId)
+      const code = codeOf(secret)
+      const renew = send(`${factorPath}/recovery-codes`, { code })
+      const [one, other] = yield* twice(renew)
+      const renewed = codesIn(one)
+      assert.lengthOf(new Set([...codes, ...renewed]), 20)
+      assert.deepStrictEqual(codesIn(other), renewed)
+      assert.deepStrictEqual(codesIn(yield* renew), renewed)
+      const log = yield* (yield* Users).log(accountId, 10)
+      assert.lengthOf(
+        log.filter(({ action }) => action === "recovery_codes_renewed"),
+        1
+      )
+      // Another session has not seen them, and after some minutes nobody sees them again.
+      const cookie = cookieOf(yield* enter(yield* firstStep(email), String(renewed[0])))
+      const csrf = csrfOf(yield* ask(path, { cookie }))
+      const refused = new RegExp(`id="code-misfit" role="alert">${refusedCode}`)
+      assertErrorPage(yield* ask(`${factorPath}/recovery-codes`, { cookie, form: { csrf, code } }), 400, refused)
+      const factors = yield* SecondFactors
+      const begun = Date.now()
+      const renewIn = (seconds: number) =>
+        factors
+          .renewCodes(user, String(renewed[1]), "session")
+          .pipe(
+            Effect.withClock(
+              Object.assign(Clock.make(), { currentTimeMillis: Effect.succeed(begun + seconds * 1_000) })
+            ),
+            Effect.either
+          )
+      const last = yield* renewIn(0)
+      assert.lengthOf(Either.getOrThrow(last), 10)
+      assert.deepStrictEqual(yield* renewIn(300), last)
+      assert.instanceOf(Option.getOrUndefined(Either.getLeft(yield* renewIn(600))), CodeRefused)
+    }).pipe(Effect.provide(SecondFactors.layer))
+  )
+
+  it.effect("signs in with the code of the second factor, for a minute", () =>
+    Effect.gen(function* () {
+      const { codes, email, secret, userId } = yield* anEnrolled
+      yield* withFreshCodes(userId)
+      const step = { ...(yield* firstStep(email)), return_to: "/drops" }
+      const code = codeOf(secret)
+      for (const answer of [...(yield* twice(enter(step, code))), yield* enter(step, code)]) {
+        assert.deepStrictEqual(to(answer), [303, "/drops"])
+        assert.strictEqual((yield* ask(path, { cookie: cookieOf(answer) })).status, 200)
+      }
+      assertErrorPage(yield* enter(step, String(codes[0])), 403, /This sign-in has expired/)
+      assertErrorPage(yield* later(61, enter(step, code)), 403, /This sign-in has expired/)
+    })
+  )
+
+  it.effect("changes the own password, and says so each time", () =>
+    Effect.gen(function* () {
+      const { email, send } = yield* aPerson
+      const change = send(`${path}/password`, { current: password, password: "another password" })
+      for (const answer of [...(yield* twice(change)), yield* change])
+        assert.deepStrictEqual(to(answer), [303, `${path}?note=password`])
+      assert.strictEqual((yield* signIn(email, "another password")).status, 303)
+    })
+  )
+
+  it.effect("sets a password by a link and signs in, each time", () =>
+    Effect.gen(function* () {
+      const { accountId } = yield* anAccount()
+      const email = `twice-${accountId}@example.com`
+      const { token } = yield* (yield* Users).invite(accountId, email)
+      const sent = (given: string) =>
+        ask("/set-password", { form: { token: Redacted.value(token), email, password: given } })
+      for (const answer of [...(yield* twice(sent(password))), yield* sent(password)]) {
+        assert.deepStrictEqual(to(answer), [303, "/"])
+        assert.strictEqual((yield* ask(path, { cookie: cookieOf(answer) })).status, 200)
+      }
+      assertErrorPage(yield* sent("another password"), 400, /<h1>This link is used up<\/h1>/)
     })
   )
 })

@@ -11,6 +11,7 @@ import type { AccountId } from "../../src/model/Ids.ts"
 import { anAccount } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { ask, assertErrorPage, aUser, later, PagesServer, pagesServer, withinAMinute } from "../oauth/PagesServer.ts"
+import { assertForeignForm, assertRefusal } from "./Merchant.ts"
 
 const password = "tern over tarn 1"
 
@@ -356,6 +357,33 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
         assert.strictEqual(sectionsOf(page.text, "/sign-in").hidden.return_to, to)
       }
       assert.notInclude((yield* ask("/sign-in?unsent=%3Cb%3E")).text, 'role="alert"')
+    })
+  )
+
+  it.effect("a form of a page from before another sign-in is not saved, and shows what was typed there", () =>
+    Effect.gen(function* () {
+      const base = yield* BaseUrl
+      const { cookie } = yield* aPerson("edith@example.com")
+      const { hidden } = sectionsOf((yield* ask("/settings/keys", { cookie })).text, "/settings/keys")
+      const again = cookieOf(yield* ask("/sign-in", { cookie, form: { email: "edith@example.com", password } }))
+      const sent = (headers: Readonly<Record<string, string>>, form: Readonly<Record<string, string>> = hidden) =>
+        ask("/settings/keys", { cookie: again, headers, form: { ...form, name: "A <b> key", password: "typed here" } })
+      const referer = `${base}/settings/keys?page=2`
+      for (const headers of [
+        { origin: base, referer },
+        { "sec-fetch-site": "same-origin", referer }
+      ])
+        assertRefusal(yield* sent(headers), 403, {
+          title: "You have signed in again",
+          message:
+            "This form is of a page that was opened before your last sign-in, so it was not saved. Open the page again and repeat it there.",
+          next: ["/settings/keys?page=2", "Back to the page"],
+          typed: [["name", "A &lt;b> key"]]
+        })
+      // Nothing is shown again if another site may have sent the form.
+      for (const headers of [{}, { origin: "https://evil.example" }, { "sec-fetch-site": "cross-site" }])
+        assertForeignForm(yield* sent(headers))
+      assertForeignForm(yield* sent({ origin: base }, {}))
     })
   )
 

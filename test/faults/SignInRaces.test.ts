@@ -153,7 +153,7 @@ const renewTwice = <R>(renew: (user: Identity, code: string) => Effect.Effect<un
     const { secret } = Option.getOrThrow(yield* factors.pending(user, user.email))
     const codeAt = (timestamp: number) => new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp })
     const now = Date.now()
-    const [last = ""] = yield* factors.confirm(user, codeAt(now))
+    const [last = ""] = yield* factors.confirm(user, codeAt(now), "session")
     const hash = hashOf(`recovery ${user.id} ${last.replace("-", "")}`)
     const own = sql`account_id = ${user.accountId} AND user_id = ${user.id}`
     yield* sql`DELETE FROM recovery_code WHERE ${own} AND hash <> decode(${hash}, 'hex')`
@@ -307,7 +307,7 @@ describe.skipIf(!serverAnswers)("two renewals of recovery codes at once", () => 
     it.effect("leave ten codes, those of the last renewal", () =>
       Effect.gen(function* () {
         const renewed = yield* renewTwice((user, code) =>
-          Effect.flatMap(SecondFactors, (factors) => factors.renewCodes(user, code))
+          Effect.flatMap(SecondFactors, (factors) => factors.renewCodes(user, code, `session ${code}`))
         )
         assert.deepStrictEqual(renewed, { stored: 10, succeeded: 2 })
       })

@@ -7,7 +7,7 @@ import { Users } from "../../access/Users.ts"
 import { BaseUrl } from "../../http/BaseUrl.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { CurrentActor } from "../../model/Actor.ts"
-import { localPath, type Visitor } from "../Browser.ts"
+import { localPath, sessionTokenIn, type Visitor } from "../Browser.ts"
 import { fieldNames } from "../Fields.ts"
 import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
@@ -111,9 +111,10 @@ const makeEnrolment = ({ asVisitor, withForm }: Effect.Effect.Success<typeof mak
             : show(visitor, { misfit: { field: "factor", message } }, 409)
         })
       ),
-      confirm: withForm((visitor, form) =>
+      confirm: withForm((visitor, form, request) =>
         Effect.gen(function* () {
-          const confirmed = yield* Effect.either(secondFactors.confirm(keyOf(visitor), form.get("code") ?? ""))
+          const session = sessionTokenIn(request, baseUrl) ?? ""
+          const confirmed = yield* Effect.either(secondFactors.confirm(keyOf(visitor), form.get("code") ?? "", session))
           if (Either.isRight(confirmed))
             return html(
               visitor,
@@ -198,9 +199,11 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageS
           return toProfile("off")
         })
       ),
-      renewCodes: withForm((visitor, form) =>
+      renewCodes: withForm((visitor, form, request) =>
         Effect.gen(function* () {
-          const renewed = yield* Effect.either(secondFactors.renewCodes(keyOf(visitor), form.get("code") ?? ""))
+          const session = sessionTokenIn(request, handlers.baseUrl) ?? ""
+          const code = form.get("code") ?? ""
+          const renewed = yield* Effect.either(secondFactors.renewCodes(keyOf(visitor), code, session))
           if (Either.isLeft(renewed)) return yield* refuse(visitor, "code", renewed.left)
           return html(visitor, <RecoveryCodesPage visitor={visitor} codes={renewed.right} isRenewed />)
         })

@@ -158,6 +158,10 @@ export const signIn = ({
       const { baseUrl, withForm, withOpenForm } = yield* makePageHandlers
 
       const { enter, start } = yield* makeEnter
+      const originOf = (request: Request) => ({
+        address: addressOf(request, trustedProxies),
+        device: deviceOf(baseUrl, request)
+      })
 
       const endSession = withForm((visitor, form) =>
         Effect.as(
@@ -180,12 +184,7 @@ export const signIn = ({
           Effect.gen(function* () {
             const email = form.get("email") ?? ""
             const returnTo = localPath(form.get(fieldNames.returnTo), baseUrl)
-            const found = yield* Effect.either(
-              signIns.signIn(email, form.get("password") ?? "", {
-                address: addressOf(request, trustedProxies),
-                device: deviceOf(baseUrl, request)
-              })
-            )
+            const found = yield* Effect.either(signIns.signIn(email, form.get("password") ?? "", originOf(request)))
             const unsent = form.get(fieldNames.kept)
             if (Either.isRight(found)) return yield* enter(found.right, returnTo, request, unsent)
             const refused = found.left
@@ -238,8 +237,14 @@ export const signIn = ({
         setPassword: withOpenForm((form, request) =>
           Effect.gen(function* () {
             const token = form.get("token") ?? ""
-            const set = yield* Effect.either(signIns.setPassword(token, form.get("password") ?? ""))
+            const password = form.get("password") ?? ""
+            const set = yield* Effect.either(signIns.setPassword(token, password))
             if (Either.isRight(set)) return yield* enter(set.right, paths.home, request)
+            if (set.left._tag === "LinkUsedUp") {
+              // If the form was sent twice, the first has used the link and set this password.
+              const found = yield* Effect.option(signIns.signIn(form.get("email") ?? "", password, originOf(request)))
+              if (Option.isSome(found)) return yield* enter(found.value, paths.home, request)
+            }
             if (set.left._tag === "LinkUsedUp" || set.left._tag === "EmailTaken") return yield* refusedLink(set.left)
             const email = yield* Effect.mapError(signIns.findLink(token), refusedLink)
             const again = (refusal: Saying) => <SetPasswordPage email={email} token={token} refusal={refusal} />
