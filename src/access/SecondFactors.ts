@@ -24,7 +24,7 @@ const secretBytes = 20
 /** Codes of the neighbouring time steps are accepted too, because clocks differ. */
 const window = 1
 
-/** Maximum wrong codes in 15 minutes, of a user or in one remembered browser. */
+/** Maximum wrong codes in 15 minutes: of a user's sign-ins in unknown browsers, in one remembered browser, or of the signed-in user. */
 const maxFailures = 5
 
 /** How long a sign-in waits for its code. */
@@ -96,6 +96,9 @@ const recoveryCodesOf = ({ id }: UserKey, { action, code, session }: CodesForm, 
 
 const periodNow = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / repeatMillis))
 
+/** The codes that a signed-in user enters are counted apart, so that guesses of strangers at the sign-in do not delay the user. */
+const ownCodes = ({ id }: UserKey) => hashOf(`own codes ${id}`)
+
 /** What is stored of a sign-in that a code has ended. */
 const endedHash = (token: string, code: string) => hashOf(`ended ${token} ${plainCode(code)}`)
 
@@ -146,7 +149,10 @@ const makeChecks = Effect.gen(function* () {
       return found !== undefined && (yield* repo.useStep(user, found.step, found.latest))
     })
 
-  /** Counts a code before it is checked, so that concurrent guesses are limited too. `subject`: the hash of a device of the user. */
+  /**
+   * Counts a code before it is checked, so that concurrent guesses are limited too. `subject`: whose codes are counted, by default those
+   * of sign-ins of the user in unknown browsers.
+   */
   const countAttempt = <A, E>(user: UserKey, check: Effect.Effect<A, E>, subject = hashOf(user.id)) =>
     Effect.zipRight(
       count("second-factor", subject, maxFailures),
@@ -257,12 +263,12 @@ const make = Effect.gen(function* () {
         const confirmed = repo.confirm(user, stored.value.secret, found.step, hashes)
         return (yield* recorded(confirmed, form.action, user)) ? codes : yield* nothingPending
       })
-      return yield* countAttempt(user, check)
+      return yield* countAttempt(user, check, ownCodes(user))
     }),
     /**
      * Replaces the recovery codes, and returns ten new ones, which are shown only once. Needs a code of the app or a recovery code. The
      * same code of the same session returns them again for some minutes, because a form may be sent twice.
-     * SignInDelayed: five wrong codes of the user in 15 minutes. CodeRefused: also if the second factor is off.
+     * SignInDelayed: five wrong codes of the signed-in user in 15 minutes. CodeRefused: also if the second factor is off.
      */
     renewCodes: Effect.fn("SecondFactors.renewCodes")(function* (user: UserKey, code: string, session: string) {
       const form = { action: "recovery_codes_renewed", code, session } as const
@@ -272,7 +278,7 @@ const make = Effect.gen(function* () {
         if (yield* recorded(renewal(user, code, hashes), form.action, user)) return codes
         return (yield* shownBefore(user, form)) ?? (yield* new CodeRefused())
       })
-      return yield* countAttempt(user, check)
+      return yield* countAttempt(user, check, ownCodes(user))
     }),
     /** Switches the user's own second factor off. */
     remove: (user: UserKey) => recorded(removal(user), "second_factor_off", user),

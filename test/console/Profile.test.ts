@@ -445,7 +445,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
 
   it.effect("wrong codes of a browser that the user does not know do not count for the user's own browser", () =>
     Effect.gen(function* () {
-      const { codes, device, email } = yield* anEnrolled
+      const { codes, device, email, send } = yield* anEnrolled
       const stranger = yield* anEnrolled
       const step = yield* firstStep(email)
       const statusOf = (code: string, cookie?: string) => Effect.map(enter(step, code, cookie), ({ status }) => status)
@@ -454,6 +454,9 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
         assert.strictEqual(yield* statusOf(String(codes[0]), cookie), 429)
       assert.strictEqual(yield* statusOf("000000", device), 403)
       assert.strictEqual(yield* statusOf(String(codes[0]), device), 303)
+      // Nor do they delay new recovery codes of the signed-in user, whose success does not allow strangers more guesses.
+      assert.lengthOf(codesIn(yield* send(`${factorPath}/recovery-codes`, { code: String(codes[1]) })), 10)
+      assert.strictEqual((yield* enter(yield* firstStep(email), "000000")).status, 429)
       const other = yield* firstStep(stranger.email)
       for (const status of [403, 403, 403, 403, 403, 429])
         assert.strictEqual((yield* enter(other, "000000", stranger.device)).status, status)
