@@ -11,13 +11,19 @@ import { IdentifiedProjections, ProjectionsRecord, type VersionsRequest } from "
 export const makeCatalogProjections = (
   sql: SqlClient
 ): Pick<Context.Tag.Service<CatalogRepo>, "projections" | "projectionsOfAll"> => {
-  /** The columns of a row `e`. */
+  // A collection can have hundreds of thousands of members, so only whether they differ is returned. OFFSET 0 lets PostgreSQL read them
+  // once, and not for each store.
+  const members = (accountId: string): Fragment => sql`
+      CROSS JOIN LATERAL (
+        SELECT CASE WHEN e.kind = 'collection' THEN to_jsonb(ARRAY(
+          SELECT m.product_id FROM collection_member m
+          WHERE m.account_id = ${accountId} AND m.collection_id = e.id
+          ORDER BY m.position, m.product_id
+        )) END AS ids OFFSET 0
+      ) members`
+
+  /** The columns of a row `e`, joined with its `members`. */
   const columns = (accountId: string, storeId: string | null): Fragment => sql`e.attributes,
-             ARRAY(
-               SELECT m.product_id FROM collection_member m
-               WHERE m.account_id = ${accountId} AND m.collection_id = e.id
-               ORDER BY m.position, m.product_id
-             ) AS members,
              (
                SELECT coalesce(json_agg(json_build_object('mediaId', g.media_id, 'storeIds', g.store_ids)
                                ORDER BY g.position, g.media_id), '[]')
@@ -27,8 +33,9 @@ export const makeCatalogProjections = (
                SELECT coalesce(json_agg(json_build_object(
                  'storeId', s.id, 'storeDomain', s.domain, 'overrides', v.overrides,
                  'pendingPublish', v.pending_publish, 'lastPublishStatus', v.last_publish_status,
-                 'accepted', v.accepted, 'publishedAt', rfc3339(v.published_at),
+                 'accepted', v.accepted - 'members', 'publishedAt', rfc3339(v.published_at),
                  'lastPublishError', v.last_publish_error,
+                 'membersDiffer', coalesce(coalesce(v.accepted -> 'members', '[]') <> members.ids, false),
                  'media', ARRAY(
                    SELECT g.media_id FROM entity_media g
                    WHERE g.account_id = ${accountId} AND g.entity_id = v.entity_id AND v.store_id = ANY(g.store_ids)
@@ -49,7 +56,7 @@ export const makeCatalogProjections = (
   const findProjections = findOne(ProjectionsRecord)(
     ({ accountId, id, kind, storeId }: typeof VersionsRequest.Type) => sql`
       SELECT ${columns(accountId, storeId)}
-      FROM entity e
+      FROM entity e ${members(accountId)}
       WHERE e.account_id = ${accountId} AND e.id = ${id} AND e.kind = ${kind}`
   )
 
@@ -58,6 +65,7 @@ export const makeCatalogProjections = (
       SELECT e.id, e.title, e.draft_revision AS "draftRevision", ${columns(accountId, null)}
       FROM unnest(${[...ids]}::uuid[]) WITH ORDINALITY AS asked (id, place)
       JOIN entity e ON e.account_id = ${accountId} AND e.id = asked.id AND e.kind = ${kind}
+      ${members(accountId)}
       ORDER BY asked.place`
   )
 

@@ -251,16 +251,18 @@ const toProjections = (
   storeId: StoreId | undefined
 ): ProjectionsRecord => ({
   attributes: aggregate.attributes,
-  members: aggregate.members,
   gallery: aggregate.gallery,
   versions: aggregate.versions.flatMap((version) => {
     const linked = account.stores.get(version.storeId)
+    const { members = [], ...accepted } = version.accepted ?? { attributes: {} }
     const isOn = ({ storeIds }: { readonly storeIds: ReadonlyArray<StoreId> }) => storeIds.includes(version.storeId)
     return linked === undefined || (storeId !== undefined && version.storeId !== storeId)
       ? []
       : [
           {
             ...version,
+            accepted: version.accepted === null ? null : accepted,
+            membersDiffer: aggregate.members.join() !== members.join(),
             storeDomain: linked.domain,
             media: aggregate.gallery.filter(isOn).map(({ mediaId }) => mediaId),
             variants: [...account.entities.values()]

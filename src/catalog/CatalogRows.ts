@@ -129,17 +129,18 @@ export const VersionsRecord = Schema.Struct({
 })
 export type VersionsRecord = typeof VersionsRecord.Type
 
-/** As `VersionsRecord`, with all data that a publish sends and the outcome of the last publish. */
+/** As `VersionsRecord`, with all data that a publish sends but the members of a collection, and the outcome of the last publish. */
 export const ProjectionsRecord = Schema.Struct({
   attributes: Attributes,
-  /** The products of a collection; empty for other kinds. */
-  members: Schema.Array(EntityId),
   /** The whole gallery in order, with the stores that show each entry. Unlinked stores may be among them. */
   gallery: Schema.Array(Schema.Struct({ mediaId: EntityId, storeIds: Schema.Array(StoreId) })),
   versions: Schema.Array(
     Schema.Struct({
       ...version,
+      /** Without the members of a collection. */
       accepted: Schema.NullOr(AcceptedValues),
+      /** Whether the store accepted other members of a collection than the draft has, or in another order. */
+      membersDiffer: Schema.Boolean,
       publishedAt: Schema.NullOr(Timestamp),
       lastPublishError: Schema.NullOr(PublishError),
       /** `media`: the gallery on the store. `variants`: the product's variants on the store. */

@@ -27,15 +27,15 @@ export type Projection = typeof Projection.Type
 
 export const toProjections = (
   kind: EntityKind,
-  { attributes: canonical, members, versions }: ProjectionsRecord
+  { attributes: canonical, versions }: ProjectionsRecord
 ): ReadonlyArray<Projection> =>
   versions.map((version) => {
     const attributes = effective(canonical, version.overrides)
     const differences = differencesOf(kind, version.accepted, {
       attributes,
-      ...(kind === "product" && { media: version.media, variants: version.variants }),
-      ...(kind === "collection" && { members })
+      ...(kind === "product" && { media: version.media, variants: version.variants })
     })
+    const pending = [...differences.map(({ key }) => key), ...(version.membersDiffer ? ["members"] : [])]
     const live = new Map(version.accepted === null ? [] : differences.map((each) => [each.key, each.live]))
     const drafted = toTriples(kind, attributes)
     const keys = new Set([...drafted.map(({ key }) => key), ...relationships])
@@ -54,7 +54,7 @@ export const toProjections = (
           return value === undefined ? each : { ...each, live: value }
         }),
       pending_publish: version.pendingPublish,
-      pending_keys: differences.map(({ key }) => key),
+      pending_keys: pending.sort(compare),
       last_publish_status: version.lastPublishStatus,
       published_at: version.publishedAt,
       last_publish_error: version.lastPublishError

@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
+import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import { Draft, DraftState, maxGallery } from "../../src/drafts/DraftWrite.ts"
 import { HistoryEntry, type HistoryFilter } from "../../src/drafts/History.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
@@ -238,6 +239,50 @@ for (const engine of featureServiceEngines) {
               for (const { key, type } of types)
                 if (key in metafieldTypes) assert.strictEqual(type, Reflect.get(metafieldTypes, key))
             }
+          })
+        )
+      )
+
+      it.effect("members that a store has not accepted are pending there; a read returns no list of members", () =>
+        inCatalog(({ accountId, here, ids, there }) =>
+          Effect.gen(function* () {
+            const { apply } = yield* CatalogChanges
+            const drafts = yield* Drafts
+            const second = yield* anEntity("product", { title: "Stove" })
+            const productIds = [second, ids.product]
+            yield* drafts.addStoreVersion(ids.collection, there.id)
+            const accept = (storeId: StoreId, members: ReadonlyArray<EntityId>) =>
+              CatalogChange.AcceptImported({
+                ...{ entityId: ids.collection, storeId, values: { title: "Tents" }, media: [], variants: [] },
+                ...{ members, isComplete: true }
+              })
+            const pending = Effect.gen(function* () {
+              const { stores } = yield* drafts.sheet(ids.collection)
+              const sheet = stores.map(({ projection }) => projection.pending_keys)
+              const projections = yield* drafts.projections(ids.collection)
+              assert.deepStrictEqual(
+                projections.map(({ pending_keys }) => pending_keys),
+                sheet
+              )
+              return sheet
+            })
+            assert.deepStrictEqual(yield* pending, [["title"], ["title"]])
+            yield* apply([
+              CatalogChange.SetMembers({ collectionId: ids.collection, productIds }),
+              accept(here.id, productIds)
+            ])
+            assert.deepStrictEqual(yield* pending, [[], ["title", "members"]])
+            yield* apply([accept(here.id, [ids.product, second]), accept(there.id, productIds)])
+            assert.deepStrictEqual(yield* pending, [["members"], []])
+            yield* apply([CatalogChange.SetMembers({ collectionId: ids.collection, productIds: [] })])
+            assert.deepStrictEqual(yield* pending, [["members"], ["members"]])
+            yield* apply([CatalogChange.SetMembers({ collectionId: ids.collection, productIds })])
+            const catalog = yield* CatalogRepo
+            for (const read of [
+              yield* catalog.projections(accountId, "collection", ids.collection),
+              yield* catalog.projectionsOfAll(accountId, "collection", [ids.collection])
+            ])
+              for (const member of productIds) assert.notInclude(JSON.stringify(read), member)
           })
         )
       )
