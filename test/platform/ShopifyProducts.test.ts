@@ -171,6 +171,37 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
       })
     )
 
+    it.effect("the first publish of a product that the shop has writes the metafields of its variants together", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const { asked, shop, store } = yield* openShop
+        const product = { ...aProduct(), variants: Array.from({ length: 30 }, (_, index) => aVariant(`${index}`)) }
+        yield* publish(store, product)
+        const calls = (operation: string) => asked().filter((each) => each === operation).length
+        const live = () =>
+          [...shop.products.values()].flatMap(({ variantList }) =>
+            variantList.map(({ metafieldValues }) => metafieldValues.find(({ key }) => key === "wash_at")?.value)
+          )
+        // The call of the product's own metafields.
+        assert.strictEqual(calls("SetMetafields"), 1)
+        for (const [value, called] of [
+          ["40", { SetMetafields: 3, DeleteMetafields: 0 }],
+          ["", { SetMetafields: 3, DeleteMetafields: 1 }]
+        ] as const) {
+          const variants = product.variants.map((variant) => ({
+            ...variant,
+            attributes: { ...variant.attributes, ...attributesOf({ "care.wash_at": value }) }
+          }))
+          yield* publish(store, { ...product, key: PublicationId.make(crypto.randomUUID()), variants })
+          assert.deepStrictEqual(
+            { SetMetafields: calls("SetMetafields"), DeleteMetafields: calls("DeleteMetafields") },
+            called
+          )
+          assert.deepStrictEqual(live(), Array(30).fill(value === "" ? undefined : value))
+        }
+      })
+    )
+
     it.effect("a variant is read with 250 metafields", () =>
       Effect.gen(function* () {
         const { find, publish, readBack } = yield* PlatformClient

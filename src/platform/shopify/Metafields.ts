@@ -1,14 +1,16 @@
-import { Effect } from "effect"
+import { Array as Arr, Effect } from "effect"
 import type { PlatformStore } from "../PlatformClient.ts"
-import { PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
+import { PlatformRefused, PlatformUnavailable, type PlatformWriteError } from "../PlatformErrors.ts"
 import type { PublishedEntity } from "../Publication.ts"
 import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import * as Mapping from "./Mapping.ts"
 
-/** Maximum number of metafields in one call of `metafieldsSet`. */
+/** Maximum number of metafields in one call of `metafieldsSet`, of all their owners together. */
 const maxMetafields = 25
+/** Maximum number of metafields in one call of `metafieldsDelete`: that of elements of any array. */
+const maxDeleted = 250
 
 /** Fails if Shopify refused the input. The error has the first message and the number of further ones. */
 export const failIfRefused = (userErrors: Answers.UserErrors): Effect.Effect<void, PlatformRefused> => {
@@ -62,37 +64,44 @@ export const defineId = (client: ShopifyClient, defined: Set<string>, store: Pla
     Effect.catchTag("PlatformOutcomeUnknown", ({ reason }) => new PlatformUnavailable({ reason }))
   )
 
+/** A record of a store, the metafields that it has, and the entity whose metafields it gets. */
+interface MetafieldOwner {
+  readonly id: string
+  readonly entity: PublishedEntity
+  readonly current: ReadonlyArray<Answers.MetafieldValues>
+}
+
 /** Sets metafields whose value differs from the current one, and deletes those whose new value is empty. */
 export const setMetafields = (
   client: ShopifyClient,
   store: PlatformStore,
-  ownerId: string,
-  entity: PublishedEntity,
-  current: ReadonlyArray<Answers.MetafieldValues>
-) =>
+  owners: ReadonlyArray<MetafieldOwner>
+): Effect.Effect<void, PlatformWriteError> =>
   Effect.gen(function* () {
-    const there = new Map(current.map((field) => [`${field.namespace}.${field.key}`, field.value]))
-    const wanted = [
-      ...Mapping.metafieldsOf(entity),
-      { ...Mapping.idMetafield, type: "id", value: entity.entityId }
-    ].map((field) => ({ ...field, there: there.get(`${field.namespace}.${field.key}`) }))
+    const wanted = owners.flatMap(({ current, entity, id }) => {
+      const there = new Map(current.map((field) => [`${field.namespace}.${field.key}`, field.value]))
+      return [...Mapping.metafieldsOf(entity), { ...Mapping.idMetafield, type: "id", value: entity.entityId }].map(
+        (field) => ({ ...field, ownerId: id, there: there.get(`${field.namespace}.${field.key}`) })
+      )
+    })
     const toSet = wanted
       .filter(({ there, value }) => value !== "" && value !== there)
-      .map(({ key, namespace, type, value }) => ({ ownerId, namespace, key, type, value }))
-    for (let start = 0; start < toSet.length; start += maxMetafields) {
+      .map(({ key, namespace, ownerId, type, value }) => ({ ownerId, namespace, key, type, value }))
+    for (const metafields of Arr.chunksOf(toSet, maxMetafields)) {
       const { metafieldsSet } = yield* client.write(store, Documents.setMetafields, Answers.SetMetafields, {
-        metafields: toSet.slice(start, start + maxMetafields)
+        metafields
       })
       yield* failIfRefused(metafieldsSet.userErrors)
     }
     const toDelete = wanted
       .filter(({ there, value }) => value === "" && there !== undefined)
-      .map(({ key, namespace }) => ({ ownerId, namespace, key }))
-    if (toDelete.length === 0) return
-    const { metafieldsDelete } = yield* client.write(store, Documents.deleteMetafields, Answers.DeleteMetafields, {
-      metafields: toDelete
-    })
-    yield* failIfRefused(metafieldsDelete.userErrors)
+      .map(({ key, namespace, ownerId }) => ({ ownerId, namespace, key }))
+    for (const metafields of Arr.chunksOf(toDelete, maxDeleted)) {
+      const { metafieldsDelete } = yield* client.write(store, Documents.deleteMetafields, Answers.DeleteMetafields, {
+        metafields
+      })
+      yield* failIfRefused(metafieldsDelete.userErrors)
+    }
   })
 
 /** The metafields of a new record. */

@@ -44,14 +44,16 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       yield* failIfRefused(productSet.userErrors)
       const id = productSet.product?.id
       if (id === undefined) return yield* noId
-      yield* setMetafields(client, store, id, publication, current?.metafields.nodes ?? [])
+      yield* setMetafields(client, store, [{ id, entity: publication, current: current?.metafields.nodes ?? [] }])
       const live = yield* lookups.variantsOf(store, id)
       const matched = Mapping.matchVariants(publication.variants, live)
-      if (isFirst)
-        for (const variant of publication.variants) {
-          const found = matched.get(variant.entityId)
-          if (found !== undefined) yield* setMetafields(client, store, found.id, variant, found.metafields.nodes)
-        }
+      if (isFirst) {
+        const owners = publication.variants.flatMap((entity) => {
+          const found = matched.get(entity.entityId)
+          return found === undefined ? [] : [{ id: found.id, entity, current: found.metafields.nodes }]
+        })
+        yield* setMetafields(client, store, owners)
+      }
       yield* orderVariants(client, store, id, publication, matched, live)
       const found = yield* liveProduct(store, { ...publication, platformId: id })
       return found === null ? yield* noProduct : found.published

@@ -109,7 +109,7 @@ const makePublishVariant =
         }
       )
       yield* failIfRefused(productVariantsBulkUpdate.userErrors)
-      yield* setMetafields(client, store, current.id, publication, current.metafields.nodes)
+      yield* setMetafields(client, store, [{ id: current.id, entity: publication, current: current.metafields.nodes }])
       return toPublished([[entityId, current.id]])
     })
 
@@ -233,7 +233,7 @@ const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
             : { sourcesToUpdate: [sourceUpdate(ours, first)] }
       yield* update(store, { id, ...input, ...members })
       yield* writeParts(store, id, ours, rest)
-      yield* setMetafields(client, store, id, publication, current.metafields.nodes)
+      yield* setMetafields(client, store, [{ id, entity: publication, current: current.metafields.nodes }])
       return toPublished([[publication.entityId, id]])
     })
 }
