@@ -84,12 +84,13 @@ const plainCode = (code: string) => code.toLowerCase().replaceAll(/[\s-]/g, "")
 /**
  * The recovery codes of a form: each has 50 bits in two groups of five, without letters that look alike. They follow from the form and
  * the period of its sending, so a form that is sent again gets the codes that the first answer showed, though only hashes are stored.
+ * They also follow from the secret of the second factor, so the token of a session alone does not give them.
  */
-const recoveryCodesOf = ({ id }: UserKey, { action, code, session }: CodesForm, period: number) =>
+const recoveryCodesOf = ({ action, code, session }: CodesForm, secret: string, period: number) =>
   Array.from({ length: recoveryCodes }, (_, index) => {
     const letters = "23456789abcdefghijkmnpqrstuvwxyz"
-    const form = `${action} ${id} ${plainCode(code)} ${period} ${index}`
-    const bytes = createHmac("sha256", session).update(form).digest().subarray(0, 10)
+    const form = `${action} ${session} ${plainCode(code)} ${period} ${index}`
+    const bytes = createHmac("sha256", secret).update(form).digest().subarray(0, 10)
     const text = [...bytes].map((byte) => letters[byte % 32]).join("")
     return `${text.slice(0, 5)}-${text.slice(5)}`
   })
@@ -159,19 +160,26 @@ const makeChecks = Effect.gen(function* () {
       Effect.tap(check, () => users.clearAttempts("second-factor", subject))
     )
 
+  /** The recovery codes of a form that is sent now, or was sent some periods of time `ago`. Without a readable secret they are random. */
+  const codesOf = (user: UserKey, form: CodesForm, ago = 0) =>
+    Effect.gen(function* () {
+      const stored = yield* repo.find(user)
+      const secret = Option.isSome(stored) ? yield* decrypt(user, stored.value.secret) : Option.none()
+      const key = Option.getOrElse(secret, () => randomBytes(32).toString("hex"))
+      return recoveryCodesOf(form, key, (yield* periodNow) - ago)
+    })
+
   /** The recovery codes that the same form has made before. Undefined: it has made none, or not all of them are valid now. */
   const shownBefore = (user: UserKey, form: CodesForm) =>
     Effect.gen(function* () {
-      const period = yield* periodNow
       const stored = new Set(yield* repo.recoveryHashes(user))
-      return [period, period - 1]
-        .map((each) => recoveryCodesOf(user, form, each))
-        .find((codes) => codes.every((code) => stored.has(recoveryHash(user, code))))
+      const made = [yield* codesOf(user, form), yield* codesOf(user, form, 1)]
+      return made.find((codes) => codes.every((code) => stored.has(recoveryHash(user, code))))
     })
 
   return {
     ...{ countAttempt, currentStep, decrypt, findDevice: makeFindDevice(users), isAccepted, ownerOf, recorded },
-    shownBefore
+    ...{ codesOf, shownBefore }
   }
 })
 
@@ -179,7 +187,7 @@ const make = Effect.gen(function* () {
   const box = yield* SecretBox
   const repo = yield* SecondFactorsRepo
   const transaction = yield* Transaction
-  const { countAttempt, currentStep, decrypt, findDevice, isAccepted, ownerOf, recorded, shownBefore } =
+  const { countAttempt, currentStep, decrypt, findDevice, isAccepted, ownerOf, recorded, codesOf, shownBefore } =
     yield* makeChecks
 
   /** Deletes the second factor. Locks it first: else codes that are renewed at the same time would stay. */
@@ -258,7 +266,7 @@ const make = Effect.gen(function* () {
         if (Option.isNone(stored) || stored.value.isConfirmed) return yield* nothingPending
         const found = yield* currentStep(user, stored.value.secret, code)
         if (found === undefined) return yield* new CodeRefused()
-        const codes = recoveryCodesOf(user, form, yield* periodNow)
+        const codes = yield* codesOf(user, form)
         const hashes = codes.map((each) => recoveryHash(user, each))
         const confirmed = repo.confirm(user, stored.value.secret, found.step, hashes)
         return (yield* recorded(confirmed, form.action, user)) ? codes : yield* nothingPending
@@ -272,7 +280,7 @@ const make = Effect.gen(function* () {
      */
     renewCodes: Effect.fn("SecondFactors.renewCodes")(function* (user: UserKey, code: string, session: string) {
       const form = { action: "recovery_codes_renewed", code, session } as const
-      const codes = recoveryCodesOf(user, form, yield* periodNow)
+      const codes = yield* codesOf(user, form)
       const hashes = codes.map((each) => recoveryHash(user, each))
       const check = Effect.gen(function* () {
         if (yield* recorded(renewal(user, code, hashes), form.action, user)) return codes
