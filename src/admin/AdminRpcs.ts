@@ -109,8 +109,10 @@ export const ImportRpcs = RpcGroup.make(
   ),
   accountRpc("discardImport", aboutImport, { success: ImportRun, error: Schema.Union(ValidationFailed, NotFound) }),
   accountRpc("showImport", aboutImport, { success: ImportRun, error: NotFound }),
-  /** All imports, newest first. */
-  accountRpc("listImports", {}, { success: Schema.Array(ImportRun) })
+  /** The newest 100 imports, newest first. */
+  accountRpc("listImports", {}, { success: Schema.Array(ImportRun) }),
+  /** The import that locks the account. */
+  accountRpc("findLockingImport", {}, { success: Schema.Option(ImportRun) })
 )
 
 /** Events of an undo: the number of entities that are done, then the result. A dry run changes nothing. */

@@ -69,7 +69,8 @@ export const ImportHandlers = ImportRpcs.toLayer(
         ),
       discardImport: ({ id }) => Effect.flatMap(importId(id), imports.discard),
       showImport: ({ id }) => Effect.flatMap(importId(id), imports.get),
-      listImports: () => imports.list
+      listImports: () => imports.list,
+      findLockingImport: () => imports.holder
     }
   })
 )

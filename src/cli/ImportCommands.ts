@@ -278,7 +278,7 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
           )
     )
   }).pipe(withAdmin)
-).pipe(Command.withDescription("List imports, newest first."))
+).pipe(Command.withDescription("List the newest 100 imports, newest first."))
 
 export const importCommand = Command.make("import").pipe(
   Command.withDescription("Imports of stores' catalogs."),

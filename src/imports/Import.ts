@@ -258,10 +258,6 @@ export class ReviewIncomplete extends Schema.TaggedError<ReviewIncomplete>()("Re
   }
 }
 
-/** Finds the import that locks the account. */
-export const holderOf = (runs: ReadonlyArray<ImportRun>): ImportRun | undefined =>
-  runs.find(({ isLocking }) => isLocking)
-
 /** Explains the lock of the account and how to end it, for the command line. */
 export const whyLocked = ({ id, isPaused, phase }: Pick<ImportRun, "id" | "isPaused" | "phase">): string =>
   isPaused

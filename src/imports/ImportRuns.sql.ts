@@ -81,10 +81,17 @@ const makeFinders = (sql: SqlClient.SqlClient) => {
       WHERE i.account_id = ${accountId} AND i.id = ${id}`
   )
   const list = findAll(ImportRun)(
-    (accountId: AccountId) => sql`
+    (accountId: AccountId, from: number, limit: number) => sql`
       SELECT ${runColumns(accountId)}
       FROM import_run i JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id
       WHERE i.account_id = ${accountId}
+      ORDER BY i.created_at DESC, i.id OFFSET ${from} LIMIT ${limit}`
+  )
+  const fetching = findAll(ImportRun)(
+    (accountId: AccountId) => sql`
+      SELECT ${runColumns(accountId)}
+      FROM import_run i JOIN store s ON s.account_id = ${accountId} AND s.id = i.store_id
+      WHERE i.account_id = ${accountId} AND i.phase = 'fetching'
       ORDER BY i.created_at DESC, i.id`
   )
   const findHolder = findOne(ImportRun)(
@@ -99,8 +106,10 @@ const makeFinders = (sql: SqlClient.SqlClient) => {
     find,
     /** The import that locks the account. */
     findHolder,
-    /** Newest first. */
-    list
+    /** At most `limit` imports, newest first, without the newest `from`. */
+    list,
+    /** The imports whose source is being read or compared, newest first. */
+    fetching
   }
 }
 

@@ -99,8 +99,8 @@ export const makeImportStart = (
         const { id, isNew } = yield* runTransaction(
           Effect.gen(function* () {
             if (Option.isSome(yield* importLock.take(accountId))) return yield* new PimLocked()
-            const before = (yield* repo.list(accountId)).find(
-              (other) => other.phase === "fetching" && other.source === source.origin && other.storeId === store.id
+            const before = (yield* repo.fetching(accountId)).find(
+              (other) => other.source === source.origin && other.storeId === store.id
             )
             return before === undefined
               ? { id: yield* create(store, source), isNew: true }

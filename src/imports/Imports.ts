@@ -57,8 +57,12 @@ const makeReads = (repo: ImportsRepo["Type"], { getRun }: ImportLeases) => {
   const readList = makeReadList(repo)
 
   return {
-    /** Newest first. */
-    list: withAccountId(repo.list),
+    /** The newest 100, newest first. */
+    list: withAccountId((accountId) => repo.list(accountId, 0, 100)),
+    /** At most `limit` imports, newest first, without the newest `from`. */
+    page: (from: number, limit: number) => withAccountId((accountId) => repo.list(accountId, from, limit)),
+    /** The imports whose source is being read or compared, newest first. */
+    fetching: withAccountId(repo.fetching),
     /** The import that locks the account. */
     holder: withAccountId(repo.findHolder),
     /** NotFound: the account has no such import. */

@@ -1,7 +1,7 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import type { HistoryActor } from "../drafts/History.ts"
 import { pageOf, pagePaths } from "../http/PagePaths.ts"
-import { holderOf, type ImportRun } from "../imports/Import.ts"
+import type { ImportRun } from "../imports/Import.ts"
 import { Imports } from "../imports/Imports.ts"
 import { type ConnectionBounds, CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { toSafeText } from "./Vocabulary.ts"
@@ -36,12 +36,12 @@ const lockOf = (
 
 /** Describes the import that locks the actor's account: who began it, when, and the page where a person ends the lock. */
 export const makeFindLock = (pages: Pages) =>
-  Effect.map(Imports, ({ list }) =>
+  Effect.map(Imports, (imports) =>
     Effect.gen(function* () {
       const bounds = yield* CurrentBounds
-      const holder = holderOf(yield* list)
-      return holder === undefined
-        ? "an import had locked the account, but it has ended by now"
-        : lockOf(pages, bounds, holder)
+      return Option.match(yield* imports.holder, {
+        onNone: () => "an import had locked the account, but it has ended by now",
+        onSome: (holder) => lockOf(pages, bounds, holder)
+      })
     })
   )

@@ -3,9 +3,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { DemoFailures } from "../../src/demo/DemoFailures.ts"
 import { Drafts } from "../../src/drafts/Drafts.ts"
+import { nothingPlanned } from "../../src/imports/Import.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { actingAs } from "../../src/testing/index.ts"
@@ -73,6 +74,36 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       assert.include(textOf(beyond), "There are no more imports.")
       assert.include(beyond.text, '<a href="/imports">To the newest</a>')
       assert.notInclude((yield* ask("/imports?from=x", { cookie })).text, 'aria-label="Pages')
+    })
+  )
+
+  it.effect("read the newest imports, and neither they nor a new import read those from before", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, cookie, files } = yield* aMerchant
+      const sql = yield* SqlClient.SqlClient
+      // A summary of {} cannot be read, so whatever reads one of the older imports fails.
+      yield* sql`
+        INSERT INTO import_run (account_id, id, store_id, source, file_name, phase, summary, created_at)
+        SELECT ${accountId}, gen_random_uuid(), ${files.id}, 'csv', 'old-' || n || '.csv', 'applied',
+               CASE WHEN n <= 101 THEN ${JSON.stringify(nothingPlanned)}::jsonb ELSE '{}' END, app_now() - n * interval '1 hour'
+        FROM generate_series(1, 150) n`
+      const newest = yield* assertPage("/imports", cookie)
+      assert.include(newest.text, "old-49.csv")
+      assert.notInclude(newest.text, "old-50.csv")
+      assert.include(newest.text, '<a href="/imports?from=50">Older imports</a>')
+      const older = yield* assertPage("/imports?from=50", cookie)
+      for (const name of ["old-50.csv", "old-99.csv"]) assert.include(older.text, name)
+      assert.notInclude(older.text, "old-100.csv")
+      assert.include(older.text, '<a href="/imports?from=100">Older imports</a>')
+      yield* assertPage("/stores", cookie)
+      yield* Effect.gen(function* () {
+        const imports = yield* Imports
+        assert.lengthOf(yield* imports.list, 100)
+        const content = new TextEncoder().encode("Handle,Title\npan,Pan\n")
+        const { id } = yield* imports.startCsv({ name: "new.csv", content }, files.domain)
+        yield* untilPhase({ actor }, id, "reviewing")
+        assert.strictEqual(Option.getOrThrow(yield* imports.holder).id, id)
+      }).pipe(actingAs(actor))
     })
   )
 

@@ -632,6 +632,7 @@ const importing = (round: number) =>
     const { applied } = yield* imports.accept(accepted.id, quiet, { rest: "take_store" })
     assert.strictEqual(applied, known.length + unknown.length)
     yield* imports.list
+    yield* imports.fetching
     yield* imports.resume(Option.none())
     yield* imports.discardAbandoned
     yield* imports.forgetStaged

@@ -108,7 +108,7 @@ export const layerMemoryImports = Layer.effect(
         Effect.map(ofAccount(accountId), (all) =>
           Option.fromNullable(all.map(shown).find(({ isLocking }) => isLocking))
         ),
-      list: (accountId) =>
+      list: (accountId, from, limit) =>
         Effect.map(ofAccount(accountId), (all) =>
           all
             .map(shown)
@@ -121,7 +121,10 @@ export const layerMemoryImports = Layer.effect(
                   ? 1
                   : -1
             )
+            .slice(from, from + limit)
         ),
+      fetching: (accountId) =>
+        Effect.map(ofAccount(accountId), (all) => all.map(shown).filter(({ phase }) => phase === "fetching")),
       move: (accountId, id, { actor, error, phase, summary }) =>
         update(accountId, id, (staged, updatedAt) => ({
           ...staged,

@@ -1,4 +1,4 @@
-import { Effect, Either, Schema } from "effect"
+import { Effect, Either, Option, Schema } from "effect"
 import { Activity } from "../../connections/Activity.ts"
 import { ChangePlace } from "../../connections/ActivityRecord.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
@@ -6,7 +6,6 @@ import { Connections } from "../../connections/Connections.ts"
 import { firstPart, Undo } from "../../connections/Undo.ts"
 import { parseSince, UndoWindow } from "../../connections/UndoRules.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
-import { holderOf } from "../../imports/Import.ts"
 import { Imports } from "../../imports/Imports.ts"
 import { ConnectionId, EntityId } from "../../model/Ids.ts"
 import { Timestamp } from "../../model/Timestamp.ts"
@@ -92,7 +91,7 @@ export const connectionActivity: Surface<Activity | Connections | Undo | PageSer
           const window = { since, until }
           const total = yield* undo.count(connection.id, window, firstPart)
           const part = yield* undo.review(connection.id, window, place.after, entitiesPerReview)
-          const isLocked = holderOf(yield* imports.list) !== undefined
+          const isLocked = Option.isSome(yield* imports.holder)
           return html(
             visitor,
             <UndoReviewPage

@@ -1,6 +1,5 @@
 import { Effect } from "effect"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
-import { holderOf } from "../../imports/Import.ts"
 import { Imports } from "../../imports/Imports.ts"
 import { ImportId, StoreId } from "../../model/Ids.ts"
 import { Stores } from "../../stores/Stores.ts"
@@ -69,20 +68,22 @@ export const importReviews: Surface<Stores | PageServices> = surfaceOf(
       from: number,
       refused?: { readonly chosen?: string; readonly misfit: Misfit }
     ) =>
-      Effect.map(Effect.all({ runs: imports.list, stores: stores.list }), ({ runs, stores }) =>
-        html(
-          visitor,
-          <ImportsPage
-            visitor={visitor}
-            stores={stores}
-            holder={holderOf(runs)}
-            runs={runs.slice(from, from + importsPerPage)}
-            from={from}
-            total={runs.length}
-            {...refused}
-          />,
-          { status: refused === undefined ? 200 : 400 }
-        )
+      Effect.map(
+        Effect.all({ holder: imports.holder, runs: imports.page(from, importsPerPage + 1), stores: stores.list }),
+        ({ holder, runs, stores }) =>
+          html(
+            visitor,
+            <ImportsPage
+              visitor={visitor}
+              stores={stores}
+              holder={holder}
+              runs={runs.slice(0, importsPerPage)}
+              from={from}
+              hasMore={runs.length > importsPerPage}
+              {...refused}
+            />,
+            { status: refused === undefined ? 200 : 400 }
+          )
       )
 
     return {

@@ -1,3 +1,4 @@
+import { Option } from "effect"
 import type { ImportRun } from "../../imports/Import.ts"
 import type { Store } from "../../model/Store.ts"
 import { uploadMegabytes, type Visitor } from "../Browser.ts"
@@ -33,12 +34,13 @@ const summaryOf = (t: Words, run: ImportRun): string => {
   return parts.join("; ")
 }
 
-const Pages = ({ from, shown, total }: { readonly from: number; readonly shown: number; readonly total: number }) => {
+/** `older`: the number of imports before the next page; null: there is no next page. */
+const Pages = ({ from, older }: { readonly from: number; readonly older: number | null }) => {
   const t = useWords()
   return (
     <nav class="pages" aria-label={t("Pages of imports")}>
       {from > 0 && <a href={paths.imports}>{t("To the newest")}</a>}
-      {from + shown < total && <a href={`${paths.imports}?from=${from + shown}`}>{t("Older imports")}</a>}
+      {older !== null && <a href={`${paths.imports}?from=${older}`}>{t("Older imports")}</a>}
     </nav>
   )
 }
@@ -56,19 +58,19 @@ const Upload = ({
   readonly chosen: string | undefined
   readonly misfit: Misfit | undefined
   readonly stores: ReadonlyArray<Store>
-  readonly holder: ImportRun | undefined
+  readonly holder: Option.Option<ImportRun>
 }) => {
   const t = useWords()
   return (
     <section aria-labelledby="upload">
       <h2 id="upload">{t("Import a product export")}</h2>
-      {holder !== undefined ? (
+      {Option.isSome(holder) ? (
         <p class="quiet">
           {t.rich(
-            holder.phase === "applying"
+            holder.value.phase === "applying"
               ? "A file can be imported when {import} is applied."
               : "A file can be imported when {import} is accepted or discarded.",
-            { import: <a href={pageOf(paths.import, holder.id)}>{importTitle(t, holder)}</a> }
+            { import: <a href={pageOf(paths.import, holder.value.id)}>{importTitle(t, holder.value)}</a> }
           )}
         </p>
       ) : (
@@ -107,19 +109,20 @@ const Upload = ({
 export const ImportsPage = ({
   chosen,
   from,
+  hasMore,
   holder,
   misfit,
   runs,
   stores,
-  total,
   visitor
 }: {
   readonly visitor: Visitor
   readonly stores: ReadonlyArray<Store>
-  readonly holder: ImportRun | undefined
+  readonly holder: Option.Option<ImportRun>
   readonly runs: ReadonlyArray<ImportRun>
   readonly from: number
-  readonly total: number
+  /** Whether there are older imports than these. */
+  readonly hasMore: boolean
   /** The store of the form that was refused, and its problem. */
   readonly chosen?: string | undefined
   readonly misfit?: Misfit | undefined
@@ -142,7 +145,7 @@ export const ImportsPage = ({
           .join(" ")}
       >
         {runs.length === 0 ? (
-          <p class="quiet">{total === 0 ? t("There are no imports yet.") : t("There are no more imports.")}</p>
+          <p class="quiet">{from === 0 ? t("There are no imports yet.") : t("There are no more imports.")}</p>
         ) : (
           <Table
             columns={[t("Import"), t("State"), t("Changes"), t("Began"), t("Last change")]}
@@ -167,7 +170,7 @@ export const ImportsPage = ({
           />
         )}
       </Live>
-      {total > runs.length && <Pages from={from} shown={runs.length} total={total} />}
+      {(from > 0 || hasMore) && <Pages from={from} older={hasMore ? from + runs.length : null} />}
       {stores.length > 0 && (
         <Allowed to="edit">
           <Upload csrf={visitor.csrf} stores={stores} holder={holder} chosen={chosen} misfit={misfit} />

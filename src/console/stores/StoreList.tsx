@@ -164,7 +164,8 @@ export const storeList: Surface<
             counts: stores.publishCounts,
             credentialTests: stores.credentialTests,
             failures: publishing.failures(maxFailures),
-            runs: imports.list
+            fetching: imports.fetching,
+            holder: imports.holder
           }),
           (content) =>
             html(

@@ -1,4 +1,5 @@
-import { holderOf, type ImportRun } from "../../imports/Import.ts"
+import { Option } from "effect"
+import type { ImportRun } from "../../imports/Import.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import { nothingToCount, type PublishCounts } from "../../model/PublishState.ts"
 import type { Store } from "../../model/Store.ts"
@@ -283,10 +284,11 @@ export const StoresPage = ({
   counts,
   credentialTests,
   failures,
+  fetching,
   hasToken,
+  holder,
   note,
   platformName,
-  runs,
   stores,
   visitor
 }: {
@@ -299,11 +301,13 @@ export const StoresPage = ({
   readonly counts: ReadonlyMap<StoreId, PublishCounts>
   readonly credentialTests: ReadonlyMap<StoreId, CredentialTest>
   readonly failures: ReadonlyArray<FailedPublication>
-  readonly runs: ReadonlyArray<ImportRun>
+  /** The imports whose source is being read or compared. */
+  readonly fetching: ReadonlyArray<ImportRun>
+  /** The import that locks the account. */
+  readonly holder: Option.Option<ImportRun>
 }) => {
   const t = useWords()
-
-  const holder = holderOf(runs)
+  const isLocked = Option.isSome(holder)
   return (
     <Frame
       title={t("Stores")}
@@ -343,19 +347,15 @@ export const StoresPage = ({
                       ]}
                     />
                     <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
-                    <PublishAll
-                      counts={counts.get(store.id) ?? nothingToCount}
-                      store={store}
-                      isLocked={holder !== undefined}
-                    />
+                    <PublishAll counts={counts.get(store.id) ?? nothingToCount} store={store} isLocked={isLocked} />
                     <Export store={store} csrf={visitor.csrf} />
                     <LinkActions store={store} csrf={visitor.csrf} hasToken={hasToken(store.platform)} />
                   </div>
                   <Refresh
                     store={store}
                     csrf={visitor.csrf}
-                    running={runs.find(({ phase, storeId }) => phase === "fetching" && storeId === store.id)}
-                    isLocked={holder !== undefined}
+                    running={fetching.find(({ storeId }) => storeId === store.id)}
+                    isLocked={isLocked}
                   />
                 </li>
               ))}
