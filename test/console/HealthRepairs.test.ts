@@ -17,6 +17,7 @@ import {
 } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
+import { statementsDuring } from "../support/SentStatements.ts"
 import { assertPage, assertRefusal, mainOf, refusals } from "./WholePage.ts"
 
 let accounts = 0
@@ -131,6 +132,34 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
           ["row-0"]
         )
         rowOf(sectionsOf(after.text, fill).hidden, left, "vendor")
+      }).pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("a page of many issues sends as many statements as a page of few", () =>
+    Effect.gen(function* () {
+      const { a, actor, b, one } = yield* aShop
+      const rowsAndStatements = (path: string, action: string) =>
+        Effect.gen(function* () {
+          yield* scan("completeness")
+          yield* scan("divergence")
+          const { answer, texts } = yield* statementsDuring(one.open(path))
+          const rows = Object.keys(sectionsOf(answer.text, action).hidden).filter((name) => name.startsWith("row-"))
+          return { rows: rows.length, statements: texts.length }
+        })
+      const aTent = Effect.gen(function* () {
+        const tent = yield* anEntity("product", { title: "Tent", ...whole }, { on: [a, b] })
+        yield* set(tent, { product_type: "Other" }, a.id)
+      })
+      yield* Effect.gen(function* () {
+        yield* aTent
+        const few = [yield* rowsAndStatements(required, fill), yield* rowsAndStatements(divergence, equal)]
+        for (let more = 0; more < 6; more++) yield* aTent
+        const many = [yield* rowsAndStatements(required, fill), yield* rowsAndStatements(divergence, equal)]
+        assert.deepStrictEqual(
+          many,
+          few.map(({ statements }) => ({ rows: 7, statements }))
+        )
       }).pipe(actingAs(actor))
     })
   )

@@ -145,7 +145,7 @@ const makeShowIssues = Effect.gen(function* () {
       const rows = yield* dataHealth.countIssues({ section, store_id, locale })
       const isRepairable = isFillable(section) || section === "divergence"
       const ids = page.data.map(({ entity_id }) => entity_id)
-      const sheets: Sheets = isRepairable ? yield* readSheets(ids) : new Map()
+      const sheets: Sheets = isRepairable ? yield* readSheets(page.data) : new Map()
       const repair: Repair = yield* repairOf(query, page.data, sheets, sent)
       const shown = isRepairable || section === "sync-failed" ? yield* lists.rows([...new Set(ids)]) : []
       // The selected language stays in the list even if it has no issues.

@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Array as Arr, Effect } from "effect"
 import { type Comparison, disagreeingGroups } from "../../drafts/Divergence.ts"
 import { Drafts, type Sheet } from "../../drafts/Drafts.ts"
 import type { HealthIssue } from "../../health/Health.ts"
@@ -15,28 +15,16 @@ export interface SheetOf {
 }
 export type Sheets = ReadonlyMap<EntityId, SheetOf>
 
-/** Entities that are read at the same time. */
-const atOnce = 4
-
-/** Reads the drafts of entities. Entities that are gone are left out. */
+/** Reads the drafts of the entities of issues. Entities that are gone are left out. */
 export const makeReadSheets = Effect.map(
   Drafts,
-  (drafts) => (ids: ReadonlyArray<EntityId>) =>
+  (drafts) => (issues: ReadonlyArray<HealthIssue>) =>
     Effect.map(
-      Effect.forEach(
-        [...new Set(ids)],
-        (id) =>
-          // The values are read after the revision: if the draft changes between both reads, a form is refused.
-          Effect.option(
-            Effect.gen(function* () {
-              const { draft_revision, title } = yield* drafts.get(id, null)
-              const sheet = yield* drafts.sheet(id)
-              return [id, { revision: draft_revision, title, sheet }] as const
-            })
-          ),
-        { concurrency: atOnce }
+      Effect.forEach(Object.values(Arr.groupBy(issues, ({ entity_type }) => entity_type)), ([first, ...others]) =>
+        drafts.sheets(first.entity_type, [...new Set([first, ...others].map(({ entity_id }) => entity_id))])
       ),
-      (found): Sheets => new Map(found.flatMap(Option.toArray))
+      (found): Sheets =>
+        new Map(found.flat().map((sheet) => [sheet.id, { revision: sheet.draftRevision, title: sheet.title, sheet }]))
     )
 )
 
