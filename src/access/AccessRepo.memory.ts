@@ -32,6 +32,7 @@ export const layerAccessRepoMemory = (empty: MemorySlices) =>
                 createdAt,
                 version: 0,
                 changeSeq: 0,
+                notedVersion: 0,
                 lastChangedAt: createdAt
               })
             )

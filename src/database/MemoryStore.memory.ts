@@ -10,10 +10,15 @@ export interface MemoryAccount {
   readonly version: number
   readonly changeSeq: number
   readonly lastChangedAt: Timestamp
+  /** The version of the last change of the catalog. Later versions, of scans for example, changed nothing in it. */
+  readonly notedVersion: number
 }
 
 /** The fields that features declare. */
-export type MemorySlices = Omit<MemoryAccount, "id" | "name" | "createdAt" | "version" | "changeSeq" | "lastChangedAt">
+export type MemorySlices = Omit<
+  MemoryAccount,
+  "id" | "name" | "createdAt" | "version" | "changeSeq" | "lastChangedAt" | "notedVersion"
+>
 
 export type MemoryState = ReadonlyMap<AccountId, MemoryAccount>
 

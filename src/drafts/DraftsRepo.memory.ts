@@ -101,6 +101,10 @@ export const layerDraftsRepoMemory = Layer.effect(
           // The same map without a change: scans of data health compare it.
           entities: drafted.length + stamped.length === 0 ? account.entities : entities,
           version: account.version + 1,
+          notedVersion:
+            note.changes.length + note.entities.length + note.moved.length > 0
+              ? account.version + 1
+              : account.notedVersion,
           feed: [
             ...account.feed,
             ...slicesOf(note.changes).flatMap(({ groups, ids }) =>

@@ -47,7 +47,7 @@ const makeReviewBegin = ({ getRun, refuseLocked, runTransaction }: ImportLeases)
         Effect.gen(function* () {
           const isLocking = yield* takeLock(accountId, id)
           // While the account is locked, only outcomes of publishes change the catalog, as during the review.
-          if (!isLocking && (yield* repo.accountVersion(accountId)) !== compared.version) return false
+          if (!isLocking && (yield* repo.isChangedSince(accountId, compared.version))) return false
           yield* repo.move(accountId, id, { phase: "reviewing", leased: false, summary: compared.summary })
           yield* importLock.keep(accountId, id)
           return true

@@ -256,6 +256,11 @@ export const makeImportRunStatements = Effect.gen(function* () {
       orDie(accountId === null ? takeOverAny(id) : takeOver({ accountId, id })),
     /** Imports that have been under review for more than 7 days. */
     abandonedReviews: abandonedReviews(),
-    accountVersion: (accountId: AccountId) => Effect.map(accountVersion(accountId), ({ version }) => version)
+    accountVersion: (accountId: AccountId) => Effect.map(accountVersion(accountId), ({ version }) => version),
+    /** Whether the catalog changed after this version. Scans, health rules and the plans of drops raise the version without a note. */
+    isChangedSince: (accountId: AccountId, version: number) =>
+      sql`SELECT version FROM change_note WHERE account_id = ${accountId} AND version > ${version} LIMIT 1`.pipe(
+        hasRows
+      )
   }
 })

@@ -646,6 +646,7 @@ const importing = (round: number) =>
     assert.lengthOf(yield* repo.entities(owner.accountId, [product(1_000), variant(1_000)]), 2)
     yield* repo.decisions(owner.accountId, accepted.id, [1, 2])
     yield* repo.progress(owner.accountId, accepted.id)
+    yield* repo.isChangedSince(owner.accountId, yield* repo.accountVersion(owner.accountId))
     const run = { accountId: owner.accountId, id: accepted.id, takeovers: 0 }
     yield* repo.saveProgress({ ...run, phase: "fetching" }, { step: "checking", done: 1, total: 2 })
     // Only an interrupted process calls this.

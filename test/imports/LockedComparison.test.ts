@@ -5,8 +5,13 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber, Option } from "effect"
 import { afterAll } from "vitest"
+import { Drops } from "../../src/drops/Drops.ts"
+import { DataHealth } from "../../src/health/DataHealth.ts"
+import { defaultRules } from "../../src/health/Health.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import type { PimLocked } from "../../src/model/Errors.ts"
+import { fromMillis } from "../../src/model/Timestamp.ts"
+import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
 import { makeHolding } from "../support/HeldStep.ts"
 import { hintImport } from "../support/PlantedLeases.ts"
@@ -36,11 +41,11 @@ const aLockedComparison = Effect.gen(function* () {
 })
 
 for (const engine of featureEngines)
-  describe.skipIf(engine.absent)(`imports into an account that is edited all the time, on ${engine.name}`, () => {
+  describe.skipIf(engine.absent)(`comparisons of imports, on ${engine.name}`, () => {
     const TestLayer = layerOn(engine.layer)
 
     layer(TestLayer, { excludeTestServices: true })((it) => {
-      it.effect("lock the account during the third comparison, and are under review then", () =>
+      it.effect("lock the account the third time if it is edited all the time, and begin the review then", () =>
         Effect.gen(function* () {
           const { actor, csv, fiber, goOn, imports, newest, refusal, write } = yield* aLockedComparison
           const run = yield* newest
@@ -66,7 +71,38 @@ for (const engine of featureEngines)
         })
       )
 
-      it.effect("unlock the account if the comparison is interrupted", () =>
+      it.effect("are not repeated if only scans, health rules and drops raised the account's version", () =>
+        Effect.gen(function* () {
+          const imports = yield* Imports
+          const { accountId, actor, stores } = yield* anAccount({ domains: ["us.example"] })
+          for (const store of stores) yield* (yield* StoresRepo).link(accountId, { ...store, platform: "demo" })
+          yield* Effect.gen(function* () {
+            const entityId = yield* anEntity("product", { title: "Tent" }, { on: stores })
+            let comparisons = 0
+            const csv = imports.csv(file, "us.example", ({ done, step, total }) =>
+              Effect.sync(() => {
+                if (step === "comparing" && done === total) comparisons++
+              })
+            )
+            const { fiber, goOn } = yield* heldAt("staged", csv)
+            const health = yield* DataHealth
+            yield* health.scan("media")
+            yield* health.setRules(defaultRules)
+            yield* (yield* Drops).create({
+              name: "Sale",
+              starts_at: fromMillis(Date.now() + 3_600_000),
+              ends_at: null,
+              timezone: "Europe/Lisbon",
+              changes: [{ entity_id: entityId, store_id: null, field: "vendor", value: "Fell" }]
+            })
+            yield* goOn
+            assert.deepInclude(yield* Fiber.join(fiber), { phase: "reviewing" })
+            assert.strictEqual(comparisons, 1)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("unlock the account if they are interrupted", () =>
         Effect.gen(function* () {
           const { first, newest, write } = yield* aLockedComparison
           yield* Fiber.interrupt(first)

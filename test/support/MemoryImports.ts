@@ -406,7 +406,9 @@ export const layerMemoryImports = Layer.effect(
             byAddress: new Map(addresses.flatMap(fileAt))
           }
         }),
-      accountVersion: (accountId) => Effect.map(Ref.get(store), (state) => state.get(accountId)?.version ?? 0)
+      accountVersion: (accountId) => Effect.map(Ref.get(store), (state) => state.get(accountId)?.version ?? 0),
+      isChangedSince: (accountId, version) =>
+        Effect.map(Ref.get(store), (state) => (state.get(accountId)?.notedVersion ?? 0) > version)
     }
   })
 )
