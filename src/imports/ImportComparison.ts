@@ -176,7 +176,7 @@ export const makeImportComparison = Effect.gen(function* () {
           }
         })
       // The next batch is read, and the one before it planned, while a batch is staged: the process would wait for the database otherwise.
-      yield* readShopifyCsv(file.path).pipe(
+      yield* readShopifyCsv(file.path, file.version).pipe(
         Stream.filter((part) => part._tag === "Product"),
         Stream.transduce(
           Sink.foldWeighted({

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
@@ -98,6 +98,31 @@ for (const engine of featureEngines)
             yield* goOn
             assert.deepInclude(yield* Fiber.join(fiber), { phase: "reviewing" })
             assert.strictEqual(comparisons, 1)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("refuse a file that was replaced after its check", () =>
+        Effect.gen(function* () {
+          const imports = yield* Imports
+          const { actor } = yield* anAccount({ domains: ["us.example"] })
+          yield* Effect.gen(function* () {
+            const lines = "Handle,Title\nhat,Hat\n"
+            const path = join(folder, "replaced.csv")
+            writeFileSync(path, lines)
+            const { fiber, goOn } = yield* heldAt(
+              "checked",
+              imports.csv(path, "us.example", () => Effect.void)
+            )
+            writeFileSync(join(folder, "newer.csv"), lines.replace("Hat", "Cap"))
+            renameSync(join(folder, "newer.csv"), path)
+            yield* goOn
+            const refused = yield* Effect.flip(Fiber.join(fiber))
+            const reason = "The file was changed or replaced while it was read: import it again."
+            const problems = [{ line: null, column: null, reason }] as const
+            assert.deepInclude(refused, { _tag: "ImportFileRejected", problems, count: 1 })
+            const [run] = yield* imports.list
+            assert.deepInclude(run, { phase: "failed", error: reason, isLocking: false })
           }).pipe(actingAs(actor))
         })
       )

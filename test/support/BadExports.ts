@@ -140,7 +140,7 @@ export const writeLongExport = (path: string) =>
     lines(head, ...Array.from({ length: 40_000 }, (_, index) => `long-${index},${"Long ".repeat(12)},L-${index},1.00`))
   )
 
-export const changedMessage = "The file was changed while it was read."
+export const changedMessage = "The file was changed or replaced while it was read: import it again."
 
 /** Changes of a file while it is read. */
 export const disturbances: ReadonlyArray<readonly [what: string, disturb: (path: string) => void]> = [

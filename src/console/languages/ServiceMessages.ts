@@ -245,7 +245,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "The file has {count} problems. The first: {problem}",
   "another file of {domain}, {file}, is being read",
   "The file is empty.",
-  "The file was changed while it was read.",
+  "The file was changed or replaced while it was read: import it again.",
   "There is no such file: {path}",
   "The service has no permission to read the file.",
   "The file cannot be read ({code}).",

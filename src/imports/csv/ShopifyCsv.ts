@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer"
+import type { Stats } from "node:fs"
 import { type FileHandle, open, stat } from "node:fs/promises"
 import { CsvError, type Options, Parser } from "csv-parse"
 import { parse } from "csv-parse/sync"
@@ -12,6 +13,14 @@ import { type CsvRecord, ShopifyCsvProducts } from "./ShopifyCsvProducts.ts"
 export interface IgnoredColumn {
   readonly name: string
   readonly filledCells: number
+}
+
+/** What changes when a file is written to or replaced by another. */
+export interface FileVersion {
+  readonly device: number
+  readonly inode: number
+  readonly size: number
+  readonly modifiedMillis: number
 }
 
 /** Totals of a whole export. */
@@ -32,7 +41,7 @@ export interface ShopifyCsvSummary {
   readonly columnNames: ReadonlyArray<string>
   /** In the order of the file. */
   readonly ignoredColumns: ReadonlyArray<IgnoredColumn>
-  readonly totalBytes: number
+  readonly version: FileVersion
   /** Number of rows, without the header and empty lines. */
   readonly rows: number
 }
@@ -58,7 +67,7 @@ const aboutFile = (reason: string) => ImportFileRejected.at(null, null, reason)
 const aboutLine = (line: number, reason: string) => ImportFileRejected.at(line, null, reason)
 
 export const empty = () => aboutFile("The file is empty.")
-const changed = () => aboutFile("The file was changed while it was read.")
+const changed = () => aboutFile("The file was changed or replaced while it was read: import it again.")
 
 const csvOptions: Options = {
   bom: true,
@@ -259,16 +268,25 @@ const brokenReasons: Readonly<Record<string, string>> = {
   CSV_MAX_RECORD_SIZE: "The record is longer than 1 MiB: a quote may be left open."
 }
 
-interface OpenFile {
+interface OpenFile extends FileVersion {
   readonly path: string
   readonly handle: FileHandle
-  readonly device: number
-  readonly inode: number
-  readonly size: number
-  readonly modifiedMillis: number
 }
 
-const openFile = Effect.fnUntraced(function* (path: string) {
+const versionOf = ({ dev, ino, mtimeMs, size }: Stats): FileVersion => ({
+  device: dev,
+  inode: ino,
+  size,
+  modifiedMillis: mtimeMs
+})
+
+const isOther = (one: FileVersion, other: FileVersion) =>
+  one.device !== other.device ||
+  one.inode !== other.inode ||
+  one.size !== other.size ||
+  one.modifiedMillis !== other.modifiedMillis
+
+const openFile = Effect.fnUntraced(function* (path: string, checked: FileVersion | undefined) {
   const found = yield* Effect.tryPromise({ try: () => stat(path), catch: unreadable(path) })
   // Checked before the file is opened, because opening a pipe would wait for a writer.
   if (found.isDirectory()) return yield* aboutFile("This is a directory, not a file.")
@@ -277,9 +295,10 @@ const openFile = Effect.fnUntraced(function* (path: string) {
     Effect.tryPromise({ try: () => open(path, "r"), catch: unreadable(path) }),
     (opened) => Effect.ignore(Effect.tryPromise(() => opened.close()))
   )
-  const { dev, ino, mtimeMs, size } = yield* Effect.tryPromise({ try: () => handle.stat(), catch: unreadable(path) })
-  if (size === 0) return yield* empty()
-  return { path, handle, device: dev, inode: ino, size, modifiedMillis: mtimeMs }
+  const version = versionOf(yield* Effect.tryPromise({ try: () => handle.stat(), catch: unreadable(path) }))
+  if (checked !== undefined && isOther(version, checked)) return yield* changed()
+  if (version.size === 0) return yield* empty()
+  return { path, handle, ...version }
 })
 
 const readAt = (file: OpenFile, position: number, length: number) =>
@@ -294,10 +313,7 @@ const readAt = (file: OpenFile, position: number, length: number) =>
 /** Whether the file at the path was changed or replaced since it was opened. */
 const isChanged = (file: OpenFile) =>
   Effect.tryPromise(() => stat(file.path)).pipe(
-    Effect.map(
-      ({ dev, ino, mtimeMs, size }) =>
-        dev !== file.device || ino !== file.inode || size !== file.size || mtimeMs !== file.modifiedMillis
-    ),
+    Effect.map((found) => isOther(versionOf(found), file)),
     Effect.orElseSucceed(() => true)
   )
 
@@ -363,7 +379,7 @@ const makeReading = (file: OpenFile) => {
     if (problems.rejected !== null) return yield* problems.rejected
     if (last === null) return yield* aboutFile("The file has a header but no products.")
     isDone = true
-    return [...parts, productPart(last), ShopifyCsvPart.Summary(summaryOf(products, file.size, rowsRead))]
+    return [...parts, productPart(last), ShopifyCsvPart.Summary(summaryOf(products, file, rowsRead))]
   })
 
   const next = Effect.gen(function* () {
@@ -383,7 +399,7 @@ const makeReading = (file: OpenFile) => {
 
   // If the file changed during the reading, it looks malformed. Report the change, not the malformed text.
   const honest = Effect.catchAll(next, (rejected) =>
-    Effect.flatMap(isChanged(file), (isOther) => Effect.fail(isOther ? changed() : withEarlier(rejected)))
+    Effect.flatMap(isChanged(file), (wasChanged) => Effect.fail(wasChanged ? changed() : withEarlier(rejected)))
   )
 
   return Effect.suspend(() =>
@@ -393,7 +409,8 @@ const makeReading = (file: OpenFile) => {
   )
 }
 
-const summaryOf = (products: ShopifyCsvProducts, totalBytes: number, rows: number): ShopifyCsvSummary => {
+const summaryOf = (products: ShopifyCsvProducts, file: FileVersion, rows: number): ShopifyCsvSummary => {
+  const { device, inode, modifiedMillis, size } = file
   const { columns, ignoredCells, images, skippedLines, unpublished, variants } = products
   return {
     products: products.products,
@@ -409,15 +426,19 @@ const summaryOf = (products: ShopifyCsvProducts, totalBytes: number, rows: numbe
       name: columns.names[index] ?? "",
       filledCells: ignoredCells[place] ?? 0
     })),
-    totalBytes,
+    version: { device, inode, size, modifiedMillis },
     rows
   }
 }
 
 /**
  * Reads a Shopify product export. Memory holds one chunk of bytes and all handles, not the whole file: the next chunk is read
- * when the consumer has taken the products of the last one.
+ * when the consumer has taken the products of the last one. `checked`: the version of an earlier reading; a file that was changed
+ * or replaced since is rejected.
  * ImportFileRejected: lists all problems that can be found. By then, the products before the first problem have been emitted.
  */
-export const readShopifyCsv = (path: string): Stream.Stream<ShopifyCsvPart, ImportFileRejected> =>
-  Stream.unwrapScoped(Effect.map(openFile(path), (file) => Stream.repeatEffectChunkOption(makeReading(file))))
+export const readShopifyCsv = (
+  path: string,
+  checked?: FileVersion
+): Stream.Stream<ShopifyCsvPart, ImportFileRejected> =>
+  Stream.unwrapScoped(Effect.map(openFile(path, checked), (file) => Stream.repeatEffectChunkOption(makeReading(file))))
