@@ -108,11 +108,24 @@ const makeForgetChanges = (sql: SqlClient.SqlClient): Effect.Effect<number> => {
       (SELECT max(y.last_seq) + 1 FROM oldest y)
     )`
 
+  /** Locks the dimensions whose bases need these notes, as scans do. Never waits. */
+  const lockDimensions = (accountId: string, version: number) => sql<{ locked: boolean | null }>`
+    SELECT bool_and(pg_try_advisory_xact_lock(
+      hashtextextended('health ' || d.dimension || ' ' || ${accountId}::text, 0)
+    )) AS locked
+    FROM (
+      SELECT DISTINCT b.dimension FROM health_base b
+      WHERE b.account_id = ${accountId} AND b.version < ${version} AND b.fingerprint <> ''
+    ) d`
+
   const forgetSome = (accountId: string) =>
     sql.withTransaction(
       Effect.gen(function* () {
         const [last] = yield* lastOf(accountId)
         if (last === undefined || last.seq === null || last.version === null) return 0
+        // A scan under way has read its base and needs these notes, so they stay until the next hour.
+        const [dimensions] = yield* lockDimensions(accountId, last.version)
+        if (dimensions?.locked === false) return 0
         // Raises the version, because the first page of the feed changes.
         yield* sql`
           UPDATE account_state a SET feed_floor = greatest(a.feed_floor, ${last.seq}::bigint), version = a.version + 1

@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option, Schedule } from "effect"
+import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
 import { HealthRepo } from "../../src/health/HealthRepo.ts"
 import type { AccountId, StoreId } from "../../src/model/Ids.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
@@ -24,7 +25,7 @@ const aShop = Effect.gen(function* () {
   yield* actingAs(actor)(anEntity("product", { title: "Tent" }, { on: stores }))
   yield* scanAll(accountId, storeId)
   yield* scanAll(accountId, null)
-  return { accountId, storeId }
+  return { accountId, actor, storeId, stores }
 })
 
 const shownRows = (accountId: AccountId, storeId: StoreId) =>
@@ -88,6 +89,24 @@ describe.skipIf(!serverAnswers)("deleting the rows of earlier scans", () => {
           Effect.map(repo.tidy(accountId), (removed) => assert.strictEqual(removed, 0))
         )
         assert.lengthOf(yield* shownRows(accountId, storeId), 1)
+      })
+    )
+
+    it.effect("the old notes that a scan in its open transaction needs stay until it has ended", () =>
+      Effect.gen(function* () {
+        const feed = yield* ChangeFeed
+        const repo = yield* HealthRepo
+        const sql = yield* SqlClient.SqlClient
+        const { accountId, actor, storeId, stores } = yield* aShop
+        yield* actingAs(actor)(anEntity("product", { title: "Stove" }, { on: stores }))
+        yield* sql`UPDATE change_note SET at = plus_micros(at, -31::bigint * 86400000000) WHERE account_id = ${accountId}`
+        yield* during(
+          repo.tryLock(accountId, dimension),
+          Effect.map(feed.forget, (deleted) => assert.strictEqual(deleted, 0))
+        )
+        yield* scanAll(accountId, storeId)
+        assert.lengthOf(yield* shownRows(accountId, storeId), 2)
+        assert.isAtLeast(yield* feed.forget, 1)
       })
     )
   })
