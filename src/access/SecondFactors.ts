@@ -98,7 +98,7 @@ const recoveryCodesOf = ({ action, code, session }: CodesForm, secret: string, p
 const periodNow = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(millis / repeatMillis))
 
 /** The codes that a signed-in user enters are counted apart, so that guesses of strangers at the sign-in do not delay the user. */
-const ownCodes = ({ id }: UserKey) => hashOf(`own codes ${id}`)
+const ownCodes = ({ id }: UserKey) => hashOf(`own-codes ${id}`)
 
 /** What is stored of a sign-in that a code has ended. */
 const endedHash = (token: string, code: string) => hashOf(`ended ${token} ${plainCode(code)}`)

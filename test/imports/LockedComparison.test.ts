@@ -59,7 +59,13 @@ for (const engine of featureEngines)
           const comparing = yield* heldAt("staged", Effect.zipRight(goOn, Fiber.join(fiber)))
           // As the outcome of a publish that was requested before.
           const sql = yield* SqlClient.SqlClient
-          yield* sql`UPDATE account_state SET version = version + 1 WHERE account_id = ${actor.accountId}`
+          yield* sql`
+            WITH raised AS (
+              UPDATE account_state SET version = version + 1 WHERE account_id = ${actor.accountId}
+              RETURNING account_id, version
+            )
+            INSERT INTO change_note (account_id, version, entities, skus, moved, last_seq, at)
+            SELECT account_id, version, '{}', '{}', '[]', 0, now() FROM raised`
           yield* comparing.goOn
           const reviewed = yield* Fiber.join(comparing.fiber)
           assert.deepInclude(reviewed, { id: run.id, phase: "reviewing", isLocking: true })
