@@ -9,6 +9,7 @@ import { definitionOf } from "../model/Definition.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
+import { addressOf } from "../model/SameValue.ts"
 import { filesOnly, type Store } from "../model/Store.ts"
 import { DigestMap } from "../runtime/DigestMap.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
@@ -27,7 +28,6 @@ import type { ImageAddresses } from "./plan/ImportPlan.ts"
 import { planProduct } from "./plan/ProductPlan.ts"
 import { effectiveOn } from "./plan/StoreVersion.ts"
 import type { StoreProduct } from "./StoreProduct.ts"
-import { addressOf } from "./StoreValue.ts"
 
 /** A checked Shopify product export. A SKU that several products of the file share is not used for matching. */
 export interface CheckedFile extends InspectedCsv {

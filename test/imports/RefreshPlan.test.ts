@@ -8,9 +8,10 @@ import { type ImportPlan, resolveConflicts } from "../../src/imports/plan/Import
 import { planFile } from "../../src/imports/plan/MediaPlan.ts"
 import { planProduct } from "../../src/imports/plan/ProductPlan.ts"
 import type { StoreEntity, Values } from "../../src/imports/StoreProduct.ts"
-import { sameOptions, sameValue } from "../../src/imports/StoreValue.ts"
+import { sameOptions } from "../../src/imports/StoreValue.ts"
 import { builtInFields, type EntityKind, effective, typeOf, valueOf } from "../../src/model/Attribute.ts"
 import { EntityId, StoreId } from "../../src/model/Ids.ts"
+import { sameOnPlatform, sameValue } from "../../src/model/SameValue.ts"
 import { Timestamp } from "../../src/model/Timestamp.ts"
 import { shopifyMetafields } from "../support/ShopifyMetafields.ts"
 
@@ -309,6 +310,22 @@ describe("equivalent values", () => {
 
   it.each(shopifyMetafields)("%s: %j, and as Shopify returns it: %j", (type, sent, returned) => {
     assert.isTrue(sameValue("my.field", type, sent, returned))
+  })
+
+  const tags = "list.single_line_text_field"
+  it.each([
+    ["tags", tags, '[" Red ","red","RED"," big   sale "]', '["big   sale","Red"]', true],
+    ["tags", tags, '["blue,green"]', '["blue","green"]', true],
+    ["tags", tags, '["blue"]', '["blue","green"]', false],
+    ["handle", "single_line_text_field", "  Another Weird/Handle 300 % ", "another-weird-handle-300", true],
+    ["handle", "single_line_text_field", "  Mixed CASE / 東京 100 % ", "mixed-case-東京-100", true],
+    ["handle", "single_line_text_field", "summer", "summer-1", false],
+    ["weight", "number_decimal", "", "0", true],
+    ["weight", "number_decimal", "", "0.5", false],
+    ["title", "single_line_text_field", "Mug", "mug", false],
+    ["title", "single_line_text_field", "", "Mug", false]
+  ] as const)("sent to a platform, %s (%s) %j can come back as %j: %s", (key, type, sent, returned, isSame) => {
+    assert.strictEqual(sameOnPlatform(key, type, sent, returned), isSame)
   })
 
   it("options are equal with the same names and the same values in any order", () => {

@@ -8,7 +8,7 @@ import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { Mirror } from "../../src/storedata/Mirror.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
-import { actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { openAs } from "../support/OpenStore.ts"
 import { rowsRead } from "../support/RowsRead.ts"
 import { layerServer, serverAnswers } from "../support/TestDatabase.ts"
@@ -60,11 +60,11 @@ const rows = (accountId: AccountId) =>
 
 const aMerchant = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { accountId, actor } = yield* anAccount({ domains: [domain] })
+  const { accountId, actor, stores } = yield* anAccount({ domains: [domain] })
   // A Shopify store belongs to one account, so the previous test's account gives it up.
   yield* sql`UPDATE store SET platform = 'none' WHERE domain = ${domain}`
   yield* sql`UPDATE store SET platform = 'shopify' WHERE account_id = ${accountId}`
-  return { accountId, actor }
+  return { accountId, actor, stores }
 })
 
 const refreshed = Effect.gen(function* () {
@@ -82,6 +82,67 @@ const firstProduct = (shop: ShopifyShop) => {
 
 describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${products} products from Shopify`, () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
+    it.effect("takes no value that Shopify filled in or wrote in another form for an edit", () =>
+      Effect.gen(function* () {
+        const { accountId, actor, stores } = yield* aMerchant
+        const shop = (yield* ShopifyTestServer).open(token)
+        const idField = (value: string) => ({ namespace: "catalog", key: "entity_id", type: "id", value })
+        shop.definitions.add("PRODUCT catalog.entity_id")
+        yield* Effect.gen(function* () {
+          const tags = '[" Wool ","wool","New, warm"]'
+          const product = yield* anEntity("product", { title: "Mug", tags, handle: "The Mug / 1" }, { on: stores })
+          const variant = yield* anEntity("variant", { sku: "MUG" }, { on: stores, of: product })
+          const made = shop.productSet({
+            identifier: { customId: idField(product) },
+            // The form that was recorded from Shopify's Admin API.
+            input: {
+              ...{ title: "Mug", handle: "the-mug-1", tags: ["New", "warm", "Wool"], metafields: [idField(product)] },
+              variants: [
+                {
+                  inventoryItem: { sku: "MUG" },
+                  optionValues: [{ optionName: "Title", name: "Default Title" }],
+                  metafields: [idField(variant)]
+                }
+              ]
+            }
+          }).product
+          const [first] = made?.variantList ?? []
+          assert(made !== null && first !== undefined)
+          for (const [entityId, platformId] of [
+            [product, made.id],
+            [variant, first.id]
+          ] as const)
+            for (const { id: storeId } of stores)
+              yield* (yield* CatalogChanges).apply([CatalogChange.AcceptPublish({ entityId, storeId, platformId })])
+          const before = yield* rows(accountId)
+          const run = yield* refreshed
+          assert.deepInclude(run.summary, { created: 0, updated: 0, unchanged: 1, conflicts: 0, unlinked: 0 })
+          assert.deepStrictEqual(yield* rows(accountId), before)
+          first.weight = { value: 2, unit: "KILOGRAMS" }
+          first.price = "7.00"
+          made.values.status = "DRAFT"
+          assert.deepInclude((yield* refreshed).summary, { created: 0, updated: 1, conflicts: 0 })
+          const sql = yield* SqlClient.SqlClient
+          const values = yield* sql`
+            SELECT k.key, k.value ->> 'value' AS value FROM entity e, jsonb_each(e.attributes) AS k
+            WHERE e.account_id = ${accountId} ORDER BY 1, 2`
+          assert.deepStrictEqual(
+            values.map(({ key, value }) => [key, value]),
+            [
+              ["handle", "The Mug / 1"],
+              ["price", "7.00"],
+              ["sku", "MUG"],
+              ["status", "draft"],
+              ["tags", tags],
+              ["title", "Mug"],
+              ["weight", "2"],
+              ["weight_unit", "kg"]
+            ]
+          )
+        }).pipe(actingAs(actor))
+      })
+    )
+
     it.effect("imports all products, and the next refresh writes nothing", () =>
       Effect.gen(function* () {
         const { accountId, actor } = yield* aMerchant

@@ -1,9 +1,11 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { PublicationId } from "../../src/model/Ids.ts"
 import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformClient.ts"
 import { Publication } from "../../src/platform/Publication.ts"
+import { holds } from "../../src/platform/shopify/Mapping.ts"
 import { again, aPicture, aProduct, attributesOf, aVariant, entity } from "../../src/testing/platform/Publications.ts"
+import { shopifyMetafields } from "../support/ShopifyMetafields.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { layerServer, layerShopify, openShop } from "./PlatformShops.ts"
 
@@ -234,5 +236,27 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
         }
       })
     )
+  })
+})
+
+describe("what Shopify returns after a publish", () => {
+  const holding = (key: string, type: string, sent: string, returned: string) =>
+    holds(
+      "product",
+      { ...entity({}), attributes: { [key]: { type, value: sent } } },
+      { [key]: { type, value: returned } }
+    )
+
+  it.each(shopifyMetafields)("holds a metafield of type %s that was sent as %j and is returned as %j", (...field) => {
+    assert.isTrue(holding("specs.field", ...field))
+  })
+
+  it("holds tags and a handle in Shopify's form, and no other value", () => {
+    const tags = "list.single_line_text_field"
+    assert.isTrue(holding("tags", tags, '[" Red ","red","a,b"]', '["a","b","Red"]'))
+    assert.isTrue(holding("handle", "single_line_text_field", "Summer Sale", "summer-sale"))
+    assert.isFalse(holding("tags", tags, '["Red"]', '["Red","blue"]'))
+    assert.isFalse(holding("handle", "single_line_text_field", "Summer Sale", "summer-sale-1"))
+    assert.isFalse(holding("specs.field", "dimension", '{"value":1,"unit":"cm"}', '{"value":1,"unit":"m"}'))
   })
 })

@@ -182,7 +182,7 @@ export class ShopifyShop {
       compareAtPrice: null,
       taxable: true,
       requiresShipping: true,
-      weight: null,
+      weight: { value: 0, unit: "KILOGRAMS" },
       options: [],
       metafieldValues: []
     }

@@ -11,9 +11,9 @@ import {
 } from "../../src/imports/Import.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { type LeasedRun, type StagedItem, searchedIn } from "../../src/imports/StagedImport.ts"
-import { addressOf } from "../../src/imports/StoreValue.ts"
 import { titleOf, valueOf } from "../../src/model/Attribute.ts"
 import type { AccountId, EntityId, ImportId } from "../../src/model/Ids.ts"
+import { addressOf } from "../../src/model/SameValue.ts"
 import { fromMillis, type Timestamp } from "../../src/model/Timestamp.ts"
 
 interface StagedRun {

@@ -1,8 +1,9 @@
 import type { Aggregate } from "../../catalog/Aggregate.ts"
-import { builtInFields, typeOf, valueOf } from "../../model/Attribute.ts"
+import { builtInFields, type EntityKind, typeOf, valueOf } from "../../model/Attribute.ts"
 import type { StoreId } from "../../model/Ids.ts"
+import { sameOnPlatform, sameValue } from "../../model/SameValue.ts"
 import type { ImportSource, StoreEntity, Values } from "../StoreProduct.ts"
-import { sameOptions, sameValue } from "../StoreValue.ts"
+import { sameOptions } from "../StoreValue.ts"
 import { effectiveOn, livesOnlyOn, versionOn } from "./StoreVersion.ts"
 
 export const optionKeys = ["option1", "option2", "option3"] as const
@@ -57,6 +58,27 @@ const isUntold = (
     ? optionKeys.every((option) => values[option] === undefined || values[option] === now(option))
     : key === "weight_unit" && candidate === "" && values.weight === "")
 
+/** Values that platforms give fields that a publish left empty (recorded from Shopify's Admin API). */
+const filledByPlatform: Readonly<Record<EntityKind, Values>> = {
+  product: { status: "active", options: '[{"name":"Title","values":["Default Title"]}]' },
+  variant: {
+    ...{ title: "Default Title", option1: "Default Title", price: "0", taxable: "true", requires_shipping: "true" }
+  },
+  collection: { sort_order: "best-selling" },
+  media: {}
+}
+
+/** Whether a platform that accepted one value returns the other, without an edit in the store. */
+const isAsAccepted = ({ kind }: Aggregate, key: string, type: string, accepted: string, { values }: StoreEntity) => {
+  const returned = values[key] ?? ""
+  const filled = filledByPlatform[kind][key]
+  if (sameOnPlatform(key, type, accepted, returned)) return true
+  if (accepted !== "") return false
+  // A weight of 0 has a unit on a platform, though none was sent.
+  if (kind === "variant" && key === "weight_unit") return Number(values.weight || 0) === 0
+  return filled !== undefined && sameValue(key, type, filled, returned)
+}
+
 /**
  * The store's values of an entity. A platform may write an equal value in another form. If a value is equal to the accepted
  * value, or else to the current draft, that form is returned, so that it does not count as a change.
@@ -69,6 +91,10 @@ export const readValues = (entity: Aggregate, imported: StoreEntity, source: Imp
     listCoveredKeys(entity, imported, source).map((key) => {
       const value = imported.values[key] ?? ""
       const type = imported.types?.[key] ?? typeOf(entity.kind, key, [now, accepted ?? {}])
+      if (accepted !== undefined && source.isComplete) {
+        const before = valueOf(accepted, key)
+        if (isAsAccepted(entity, key, type, before, imported)) return [key, before]
+      }
       const isSame = (candidate: string) =>
         sameValue(key, type, candidate, value) ||
         (!source.isComplete && isUntold(entity, key, candidate, imported, (option) => valueOf(now, option))) ||

@@ -1,6 +1,7 @@
 import { Chunk, Effect, Option, type Schema, Stream } from "effect"
 import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
+import { handleOf } from "../../model/SameValue.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import type { PlatformReadError } from "../PlatformErrors.ts"
 import type { ProductPublication, PublishedEntity, VariantPublication } from "../Publication.ts"
@@ -100,7 +101,7 @@ const makeProductLookups = (client: ShopifyClient) => {
     store: PlatformStore,
     { attributes, entityId, platformId, variants }: ProductPublication
   ): Found<Answers.LiveProduct> => {
-    const handle = valueOf(attributes, "handle")
+    const handle = handleOf(valueOf(attributes, "handle"))
     const byCustomId = productByIdentifier(store, Documents.productByCustomId, { customId: customIdOf(entityId) })
     const byIds = [productById(store, platformId), byCustomId]
     if (platformId !== null) return first(entityId, byIds)
@@ -150,7 +151,7 @@ const makeCollectionLookups = (client: ShopifyClient) => {
     store: PlatformStore,
     { attributes, entityId, platformId }: PublishedEntity
   ): Found<Answers.LiveCollection> => {
-    const handle = valueOf(attributes, "handle")
+    const handle = handleOf(valueOf(attributes, "handle"))
     const byIdentifier = (document: string, variables: Variables) =>
       Effect.map(
         read(store, document, Answers.CollectionByIdentifier, variables),

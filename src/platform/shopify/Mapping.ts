@@ -1,6 +1,7 @@
 import { Either, Option, Schema } from "effect"
 import { type Attributes, builtInFields, type EntityKind, valueOf } from "../../model/Attribute.ts"
 import { EntityId } from "../../model/Ids.ts"
+import { sameOnPlatform } from "../../model/SameValue.ts"
 import type { PlatformRecord } from "../PlatformRecord.ts"
 import type { PublishedEntity } from "../Publication.ts"
 import type {
@@ -323,14 +324,8 @@ export const metafieldsOf = ({ attributes }: PublishedEntity): ReadonlyArray<Met
 
 // Checks whether a store has the published values. Shopify normalizes some values, so they are compared by meaning.
 
-const sameText = (key: string, type: string, ours: string, theirs: string): boolean => {
-  if (ours === theirs) return true
-  if (key === "weight") return Number(ours) === Number(theirs)
-  if (key === "weight_unit") return (ours || defaultUnit) === theirs
-  if (type === "number_decimal") return ours !== "" && theirs !== "" && Number(ours) === Number(theirs)
-  if (key === "tags") return [...listOf(ours)].sort().join("\u0001") === [...listOf(theirs)].sort().join("\u0001")
-  return ours.trim() === theirs.trim()
-}
+const sameText = (key: string, type: string, ours: string, theirs: string): boolean =>
+  sameOnPlatform(key, type, ours, theirs) || (key === "weight_unit" && (ours || defaultUnit) === theirs)
 
 /** Keys for which Shopify chooses a value if the published value is empty. */
 const filledByStore: ReadonlySet<string> = new Set([
@@ -349,7 +344,7 @@ const filledByStore: ReadonlySet<string> = new Set([
 /** Whether the store may have any value. An emptied weight is 0 in any unit. */
 const isLeftToStore = (key: string, attributes: Attributes): boolean => {
   if (key === "weight") return attributes.weight === undefined
-  if (key === "weight_unit") return valueOf(attributes, "weight") === ""
+  if (key === "weight_unit") return Number(valueOf(attributes, "weight") || 0) === 0
   return filledByStore.has(key) && valueOf(attributes, key) === ""
 }
 

@@ -1,4 +1,5 @@
 import { Array as Arr, Effect } from "effect"
+import { sameValue } from "../../model/SameValue.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { PlatformRefused, PlatformUnavailable, type PlatformWriteError } from "../PlatformErrors.ts"
 import type { PublishedEntity } from "../Publication.ts"
@@ -85,7 +86,7 @@ export const setMetafields = (
       )
     })
     const toSet = wanted
-      .filter(({ there, value }) => value !== "" && value !== there)
+      .filter(({ there = "", type, value }) => value !== "" && !sameValue("", type, there, value))
       .map(({ key, namespace, ownerId, type, value }) => ({ ownerId, namespace, key, type, value }))
     for (const metafields of Arr.chunksOf(toSet, maxMetafields)) {
       const { metafieldsSet } = yield* client.write(store, Documents.setMetafields, Answers.SetMetafields, {
