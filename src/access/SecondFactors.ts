@@ -183,25 +183,11 @@ const makeChecks = Effect.gen(function* () {
   }
 })
 
-const make = Effect.gen(function* () {
-  const box = yield* SecretBox
+/** Sign-ins that wait for a code. */
+const makeSignInSteps = Effect.gen(function* () {
   const repo = yield* SecondFactorsRepo
   const transaction = yield* Transaction
-  const { countAttempt, currentStep, decrypt, findDevice, isAccepted, ownerOf, recorded, codesOf, shownBefore } =
-    yield* makeChecks
-
-  /** Deletes the second factor. Locks it first: else codes that are renewed at the same time would stay. */
-  const removal = (user: UserKey) => Effect.zipRight(repo.lock(user), repo.remove(user))
-
-  /** Replaces the recovery codes if `code` is accepted. The lock keeps two renewals from adding their codes both. */
-  const renewal = (user: UserKey, code: string, hashes: ReadonlyArray<string>) =>
-    Effect.gen(function* () {
-      yield* repo.lock(user)
-      if (!(yield* isAccepted(user, code))) return false
-      yield* repo.deleteRecoveryCodes(user)
-      yield* repo.addRecoveryCodes(user, hashes)
-      return true
-    })
+  const { countAttempt, findDevice, isAccepted } = yield* makeChecks
 
   /**
    * Ends a sign-in by its code. The lock makes the same form, if it was sent twice, wait for the end of the first, whose code then ends
@@ -222,6 +208,49 @@ const make = Effect.gen(function* () {
       repo.findSignIn(endedHash(token, code)),
       Effect.mapError(() => new CodeTooLate())
     )
+
+  return {
+    /**
+     * Begins a sign-in that waits ten minutes for a code. Returns its token. SignInRefused: since the password was checked, the user was
+     * disabled or got another password.
+     */
+    await: Effect.fn("SecondFactors.await")(function* (user: Pick<Identity, "accountId" | "id" | "password">) {
+      const token = yield* mintSecret("signInStep")
+      if (!(yield* repo.addSignIn(user, hashOf(token), waitSeconds))) return yield* new SignInRefused()
+      return Redacted.make(token)
+    }),
+    /**
+     * Ends a sign-in with a code of the app or a recovery code, which is accepted once. The same code for the same sign-in is accepted
+     * again for a minute, because a form may be sent twice. SignInDelayed: five wrong codes of the user in
+     * 15 minutes. In a browser where this user signed in before, as its token `device` proves, codes are counted per browser instead.
+     */
+    finish: Effect.fn("SecondFactors.finish")(function* (token: string, code: string, device?: string) {
+      if (!isOfKind("signInStep", token)) return yield* new CodeTooLate()
+      const waiting = yield* repo.findSignIn(hashOf(token))
+      if (Option.isNone(waiting)) return yield* endedBefore(token, code)
+      const user = waiting.value
+      return yield* countAttempt(user, signInEnd(user, token, code), yield* findDevice(device, user.email))
+    })
+  }
+})
+
+const make = Effect.gen(function* () {
+  const box = yield* SecretBox
+  const repo = yield* SecondFactorsRepo
+  const { codesOf, countAttempt, currentStep, decrypt, isAccepted, ownerOf, recorded, shownBefore } = yield* makeChecks
+
+  /** Deletes the second factor. Locks it first: else codes that are renewed at the same time would stay. */
+  const removal = (user: UserKey) => Effect.zipRight(repo.lock(user), repo.remove(user))
+
+  /** Replaces the recovery codes if `code` is accepted. The lock keeps two renewals from adding their codes both. */
+  const renewal = (user: UserKey, code: string, hashes: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      yield* repo.lock(user)
+      if (!(yield* isAccepted(user, code))) return false
+      yield* repo.deleteRecoveryCodes(user)
+      yield* repo.addRecoveryCodes(user, hashes)
+      return true
+    })
 
   return {
     /** `pending`: a secret was shown in the last hour, but no code of it was entered yet. */
@@ -293,27 +322,7 @@ const make = Effect.gen(function* () {
     /** Switches the second factor of another user off. */
     reset: (user: UserKey) =>
       Effect.flatMap(authorIn(user.accountId), (by) => recorded(removal(user), "second_factor_reset", user, by)),
-    /**
-     * Begins a sign-in that waits ten minutes for a code. Returns its token. SignInRefused: since the password was checked, the user was
-     * disabled or got another password.
-     */
-    await: Effect.fn("SecondFactors.await")(function* (user: Pick<Identity, "accountId" | "id" | "password">) {
-      const token = yield* mintSecret("signInStep")
-      if (!(yield* repo.addSignIn(user, hashOf(token), waitSeconds))) return yield* new SignInRefused()
-      return Redacted.make(token)
-    }),
-    /**
-     * Ends a sign-in with a code of the app or a recovery code, which is accepted once. The same code for the same sign-in is accepted
-     * again for a minute, because a form may be sent twice. SignInDelayed: five wrong codes of the user in
-     * 15 minutes. In a browser where this user signed in before, as its token `device` proves, codes are counted per browser instead.
-     */
-    finish: Effect.fn("SecondFactors.finish")(function* (token: string, code: string, device?: string) {
-      if (!isOfKind("signInStep", token)) return yield* new CodeTooLate()
-      const waiting = yield* repo.findSignIn(hashOf(token))
-      if (Option.isNone(waiting)) return yield* endedBefore(token, code)
-      const user = waiting.value
-      return yield* countAttempt(user, signInEnd(user, token, code), yield* findDevice(device, user.email))
-    })
+    ...(yield* makeSignInSteps)
   }
 })
 
