@@ -2,6 +2,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { PublicationId } from "../../src/model/Ids.ts"
 import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformClient.ts"
+import type { PlatformWriteError } from "../../src/platform/PlatformErrors.ts"
 import { Publication } from "../../src/platform/Publication.ts"
 import { holds } from "../../src/platform/shopify/Mapping.ts"
 import { again, aPicture, aProduct, attributesOf, aVariant, entity } from "../../src/testing/platform/Publications.ts"
@@ -25,6 +26,16 @@ const publishVariant = (store: PlatformStore) =>
         attributes: { ...variant.attributes, ...attributesOf(values) }
       })
   })
+
+const toEnvelope = (error: PlatformWriteError) => ({ ...error, message: error.message })
+
+const fileFailed = {
+  _tag: "PlatformRefused",
+  code: "FILE_FAILED",
+  message:
+    "The store cannot show the file keel-jumper.jpg: The image could not be downloaded. Correct its address, then publish a product that shows it: this sends the file again.",
+  field: null
+}
 
 describe.skipIf(adminSchema === undefined)("products, variants and pictures on Shopify", () => {
   layer(layerShopify().pipe(Layer.provideMerge(layerServer)), { excludeTestServices: true })((it) => {
@@ -118,6 +129,60 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
         yield* publish(store, again(product, platformIds))
         assert.strictEqual(file.alt, "Written in the store")
         assert.isTrue(Option.isSome(yield* readBack(store, again(product, platformIds))))
+      })
+    )
+
+    it.effect("a picture that the shop cannot fetch is reported, and sent again with its product", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { shop, store } = yield* openShop
+        const [picture] = aProduct().media
+        assert(picture !== undefined)
+        const withAddress = (url: string) => ({
+          ...picture,
+          attributes: { ...picture.attributes, ...attributesOf({ url }) }
+        })
+        const product = { ...aProduct(), media: [withAddress("https://pictures.example/broken.jpg")] }
+        assert.deepEqual(toEnvelope(yield* Effect.flip(publish(store, product))), {
+          ...fileFailed,
+          message: `${fileFailed.message} The store has taken the other values of this publish.`,
+          isPartlyWritten: true
+        } as never)
+        assert.deepStrictEqual(yield* readBack(store, product), Option.none())
+        const corrected = { ...product, media: [withAddress("https://pictures.example/whole.jpg")] }
+        const published = yield* publish(store, corrected)
+        const [live] = shop.products.values()
+        assert.deepStrictEqual(
+          live?.gallery.map((id) => shop.files.get(id)?.status),
+          ["READY"]
+        )
+        assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, corrected)), published)
+      })
+    )
+
+    it.effect("a picture that fails after its publish takes no alt text until its product has replaced it", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { shop, store } = yield* openShop
+        const product = aProduct()
+        const { platformIds } = yield* publish(store, product)
+        const before = again(product, platformIds)
+        const [file] = shop.files.values()
+        const [picture] = before.media
+        assert(file !== undefined && picture !== undefined)
+        file.status = "FAILED"
+        const changed = { ...picture, attributes: { ...picture.attributes, ...attributesOf({ alt: "From the side" }) } }
+        const alone = Publication.Media({ key: PublicationId.make(crypto.randomUUID()), ...changed })
+        assert.deepEqual(toEnvelope(yield* Effect.flip(publish(store, alone))), fileFailed as never)
+        assert.isTrue(Option.isNone(yield* readBack(store, alone)))
+        assert.isTrue(Option.isNone(yield* readBack(store, before)))
+        const published = yield* publish(store, before)
+        const [live] = shop.products.values()
+        assert.deepStrictEqual(live?.gallery, [published.platformIds.get(picture.entityId)])
+        assert.notStrictEqual(live?.gallery[0], file.id)
+        const replaced = { ...alone, platformId: live?.gallery[0] ?? null }
+        yield* publish(store, replaced)
+        assert.isTrue(Option.isSome(yield* readBack(store, replaced)))
       })
     )
 

@@ -30,13 +30,18 @@ const metafields = ({ id, metafieldValues }: Owner) => ({
 
 const fileNode = (file: ShopFile) => {
   const source = { url: file.url, mimeType: "video/mp4", format: "mp4", fileSize: 9, filesize: 9, width: 4, height: 3 }
+  const isReady = file.status === "READY"
+  const errors =
+    file.status === "FAILED" ? [{ code: "IMAGE_DOWNLOAD_FAILURE", message: "The image could not be downloaded." }] : []
   return {
     ...file,
-    fileStatus: "READY",
+    fileStatus: file.status,
+    fileErrors: errors,
+    mediaErrors: errors,
     mimeType: "image/jpeg",
-    image: { url: file.url, width: 4, height: 3 },
+    image: isReady ? { url: file.url, width: 4, height: 3 } : null,
     originalSource: { fileSize: 9 },
-    sources: [source],
+    sources: isReady ? [source] : [],
     originUrl: file.url
   }
 }
@@ -191,6 +196,11 @@ export const rootOf = (shop: ShopifyShop) => {
     fileUpdate: ({ files }: Input) => {
       for (const { alt, id } of files) {
         const file = shop.files.get(id)
+        if (file !== undefined && file.status !== "READY")
+          return {
+            files: [],
+            userErrors: [{ field: ["files"], message: "Non-ready files cannot be updated.", code: "NON_READY_STATE" }]
+          }
         if (file !== undefined) file.alt = alt
       }
       return { files: [], userErrors: [] }

@@ -72,6 +72,7 @@ export interface ShopFile {
   readonly filename: string
   readonly url: string
   alt: string
+  status: "PROCESSING" | "READY" | "FAILED"
 }
 
 const merged = (there: ReadonlyArray<Metafield>, more: ReadonlyArray<Metafield>) => [
@@ -150,7 +151,9 @@ export class ShopifyShop {
     const __typename = typeNames[contentType ?? "IMAGE"] ?? "GenericFile"
     const id = this.#id(__typename)
     const url = __typename === "ExternalVideo" ? originalSource : `https://cdn.example/files/${name}?v=1`
-    const file = { id, __typename, filename: name, url, alt: alt ?? "" }
+    // Shopify accepts an address from which it cannot fetch a file. Only the status of the file says that it failed.
+    const status = originalSource.includes("broken") ? "FAILED" : "READY"
+    const file: ShopFile = { id, __typename, filename: name, url, alt: alt ?? "", status }
     this.files.set(id, file)
     return file
   }

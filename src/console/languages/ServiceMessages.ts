@@ -113,6 +113,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "The store was unlinked before the earlier value was published.",
   "The store was unlinked before the publish had ended.",
   "The store has no such product any more.",
+  "The store cannot show the file {name}: {cause} Correct its address, then publish a product that shows it: this sends the file again.",
   "The access token does not allow reading the catalog.",
   "The store does not accept the access token: the token is wrong or was revoked.",
   "the drop is {state}: only a scheduled one can be cancelled",

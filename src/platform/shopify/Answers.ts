@@ -74,13 +74,19 @@ export type MetafieldValues = typeof Metafield.Type
 const LiveVariant = Struct({ ...variantValues, ...metafields })
 export type LiveVariant = typeof LiveVariant.Type
 
-const LiveProduct = Struct({ ...productValues, ...metafields, media: nodes(Id) })
+const FileErrors = List(Struct({ message: Str }))
+export type FileErrors = typeof FileErrors.Type
+
+/** A file in the gallery of a product. */
+const LiveMedia = Struct({ id: Str, status: Str, mediaErrors: FileErrors })
+
+const LiveProduct = Struct({ ...productValues, ...metafields, media: nodes(LiveMedia) })
 export type LiveProduct = typeof LiveProduct.Type
 
 const LiveCollection = Struct({ ...collectionValues, ...metafields })
 export type LiveCollection = typeof LiveCollection.Type
 
-const fileHead = { id: Str, alt: NullOr(Str), fileStatus: Str }
+const fileHead = { id: Str, alt: NullOr(Str), fileStatus: Str, fileErrors: FileErrors }
 
 /** A file. Only common fields are read of a GenericFile, because the catalog has no such kind of media. */
 export const FileValues = Schema.Union(

@@ -16,7 +16,7 @@ const collectionValues = `
   seo { title description }`
 
 const fileValues = `
-  __typename id alt fileStatus
+  __typename id alt fileStatus fileErrors { message }
   ... on MediaImage { mimeType image { url width height } originalSource { fileSize } }
   ... on Video { filename sources { url mimeType fileSize width height } }
   ... on Model3d { filename sources { url mimeType filesize } }
@@ -32,7 +32,7 @@ const pagedVariant = `${variantValues} metafields(first: 40) { nodes { namespace
 const liveProduct = `
   ${productValues}
   ${shopMetafields}
-  media(first: 250) { nodes { __typename id } }`
+  media(first: 250) { nodes { __typename id status mediaErrors { message } } }`
 
 const userErrors = "userErrors { field message }"
 const codedUserErrors = "userErrors { field message code }"

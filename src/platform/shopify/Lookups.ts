@@ -64,7 +64,7 @@ const first = <A extends Parameters<typeof isOurs>[0]>(
 export const makeLookups = (client: ShopifyClient) => ({
   ...makeProductLookups(client),
   ...makeCollectionLookups(client),
-  file: makeFindFile(client)
+  ...makeFileLookups(client)
 })
 
 const makeProductLookups = (client: ShopifyClient) => {
@@ -201,6 +201,9 @@ const makeCollectionLookups = (client: ShopifyClient) => {
   return { collection, membersOf, sourceMembersOf }
 }
 
+/** Whether the store could not fetch or process a file. Such a file stays as it is: it takes no changes, so only a new one helps. */
+export const hasFailed = (status: string) => status === "FAILED"
+
 const isNamedAfter = (file: Answers.FileValues, { attributes, entityId }: PublishedEntity) =>
   Option.exists(fileRecord(file), (record) =>
     file.__typename === "ExternalVideo"
@@ -214,15 +217,24 @@ const searchFor = (media: PublishedEntity) =>
     ? term("media_type", "EXTERNAL_VIDEO")
     : term("filename", fileNameFor(media))
 
-const makeFindFile =
-  (client: ShopifyClient) =>
-  (store: PlatformStore, media: PublishedEntity): Found<Answers.FileValues> =>
+const makeFileLookups = (client: ShopifyClient) => {
+  /** Finds a file by platform id, then by its name. A file that has failed is found only by platform id, if there is no other. */
+  const file = (store: PlatformStore, media: PublishedEntity): Found<Answers.FileValues> =>
     Effect.gen(function* () {
-      if (media.platformId !== null) {
-        const { node } = yield* client.read(store, Documents.fileById, Answers.FileById, { id: media.platformId })
-        if (node !== null) return node
-      }
+      const { node } =
+        media.platformId === null
+          ? { node: null }
+          : yield* client.read(store, Documents.fileById, Answers.FileById, { id: media.platformId })
+      if (node !== null && !hasFailed(node.fileStatus)) return node
       const query = searchFor(media)
       const files = pages(client, store, Documents.filesBy, Answers.FilesBy, { query }, (answer) => answer.files)
-      return Option.getOrNull(yield* Stream.runHead(Stream.filter(files, (file) => isNamedAfter(file, media))))
+      const isIt = (found: Answers.FileValues) => !hasFailed(found.fileStatus) && isNamedAfter(found, media)
+      return Option.getOrElse(yield* Stream.runHead(Stream.filter(files, isIt)), () => node)
     })
+
+  /** Finds a file that the store shows or will show. */
+  const usableFile = (store: PlatformStore, media: PublishedEntity) =>
+    Effect.map(file(store, media), (found) => (found === null || hasFailed(found.fileStatus) ? null : found))
+
+  return { file, usableFile }
+}

@@ -1,12 +1,13 @@
 import { Effect } from "effect"
+import { titleOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { PlatformOutcomeUnknown, PlatformRefused } from "../PlatformErrors.ts"
-import type { ProductPublication } from "../Publication.ts"
+import type { ProductPublication, PublishedEntity } from "../Publication.ts"
 import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
-import { makeLookups } from "./Lookups.ts"
+import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type DefineId, failIfRefused, newMetafields, setMetafields } from "./Metafields.ts"
 import { makeReadBack } from "./ReadBack.ts"
@@ -20,6 +21,16 @@ export const noProduct = new PlatformRefused({
 /** Shopify accepted a write, but its answer has no record id. */
 export const noId = new PlatformOutcomeUnknown({ reason: "nonsense" })
 
+export const fileFailed = (media: PublishedEntity | undefined, [error]: Answers.FileErrors) => {
+  const name = media === undefined ? "" : titleOf("media", media.attributes)
+  const cause = error?.message ?? "The store gives no reason."
+  return new PlatformRefused({
+    code: "FILE_FAILED",
+    message: `The store cannot show the file ${name}: ${cause} Correct its address, then publish a product that shows it: this sends the file again.`,
+    field: null
+  })
+}
+
 /** Publishes a product: values, gallery and order of variants. The first publish also writes the values of the variants. */
 export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
   const lookups = makeLookups(client)
@@ -32,7 +43,7 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       const current = yield* lookups.product(store, publication)
       const isFirst = publication.platformId === null
       const before = current === null ? [] : yield* lookups.variantsOf(store, current.id)
-      const files = yield* Effect.forEach(publication.media, (media) => lookups.file(store, media))
+      const files = yield* Effect.forEach(publication.media, (media) => lookups.usableFile(store, media))
       const { productSet } = yield* client.write(store, Documents.setProduct, Answers.SetProduct, {
         identifier: current === null ? { customId: Mapping.customIdOf(publication.entityId) } : { id: current.id },
         input: {
@@ -56,7 +67,10 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       }
       yield* orderVariants(client, store, id, publication, matched, live)
       const found = yield* liveProduct(store, { ...publication, platformId: id })
-      return found === null ? yield* noProduct : found.published
+      if (found === null) return yield* noProduct
+      for (const [index, { mediaErrors, status }] of found.product.media.nodes.entries())
+        if (hasFailed(status)) return yield* fileFailed(publication.media[index], mediaErrors)
+      return found.published
     })
 }
 

@@ -12,10 +12,10 @@ import type {
 import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
-import { makeLookups } from "./Lookups.ts"
+import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type DefineId, defineId, failIfRefused, newMetafields, setMetafields } from "./Metafields.ts"
-import { makePublishProduct, noId, noProduct } from "./ProductPublishing.ts"
+import { fileFailed, makePublishProduct, noId, noProduct } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
 
 const partlyWritten = "The store has taken the other values of this publish."
@@ -250,6 +250,8 @@ const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media
       if (created === undefined) return yield* noId
       return toPublished([[media.entityId, created.id]])
     }
+    // A new file would not be in the galleries that have this one. Only the publish of a product replaces it there.
+    if (hasFailed(current.fileStatus)) return yield* fileFailed(media, current.fileErrors)
     const { fileUpdate } = yield* client.write(store, Documents.updateFiles, Answers.UpdateFiles, {
       files: [{ id: current.id, alt: valueOf(media.attributes, "alt") }]
     })

@@ -13,7 +13,7 @@ import type {
 } from "../Publication.ts"
 import type * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
-import { makeLookups } from "./Lookups.ts"
+import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type IdOwner, idDefinition } from "./Metafields.ts"
 
@@ -85,7 +85,7 @@ export const makeReadBack = (client: ShopifyClient) => {
   const isFileOf = (store: PlatformStore, media: PublishedEntity, id: string | undefined) =>
     media.platformId === id
       ? Effect.succeed(true)
-      : Effect.map(lookups.file(store, media), (file) => file !== null && file.id === id && hasAlt(file, media))
+      : Effect.map(lookups.usableFile(store, media), (file) => file !== null && file.id === id && hasAlt(file, media))
 
   const product = (store: PlatformStore, publication: ProductPublication) =>
     Effect.gen(function* () {
@@ -97,6 +97,7 @@ export const makeReadBack = (client: ShopifyClient) => {
         Mapping.entityIdOf(metafields.nodes) === publication.entityId &&
         Mapping.holds("product", publication, record.attributes) &&
         media.nodes.length === publication.media.length &&
+        !media.nodes.some(({ status }) => hasFailed(status)) &&
         holdsVariants(publication, live.variants, live.matched) &&
         (yield* Effect.every(publication.media, (each, index) => isFileOf(store, each, media.nodes[index]?.id)))
       return isHeld ? Option.some(live.published) : Option.none()
@@ -125,7 +126,7 @@ export const makeReadBack = (client: ShopifyClient) => {
     })
 
   const media = (store: PlatformStore, entity: PublishedEntity) =>
-    Effect.map(lookups.file(store, entity), (live) =>
+    Effect.map(lookups.usableFile(store, entity), (live) =>
       live !== null && hasAlt(live, entity) ? Option.some(toPublished([[entity.entityId, live.id]])) : Option.none()
     )
 
