@@ -3,6 +3,7 @@ import { Schema } from "effect"
 /**
  * Why a platform gave no usable answer. `suspended`: calls are paused, because the platform failed many times in a row.
  * `nonsense`: the answer is HTML, an incomplete body, or unexpected JSON. `missing`: this process has no adapter for the platform.
+ * `processing`: the platform takes no changes of a file before it has processed it.
  */
 export const PlatformFailure = Schema.Literal(
   "throttled",
@@ -11,6 +12,7 @@ export const PlatformFailure = Schema.Literal(
   "server",
   "nonsense",
   "suspended",
+  "processing",
   "missing"
 )
 export type PlatformFailure = typeof PlatformFailure.Type
@@ -22,6 +24,7 @@ const failures: Readonly<Record<PlatformFailure, string>> = {
   server: "it reports an internal error",
   nonsense: "its answer is not valid",
   suspended: "it failed several times in a row, so calls are paused for a moment",
+  processing: "it still processes the file",
   missing: "this process has no adapter for it"
 }
 

@@ -186,6 +186,29 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
       })
     )
 
+    it.effect("the alt text of a picture that the shop still processes waits", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { asked, shop, store } = yield* openShop
+        shop.processing = 3
+        const product = aProduct()
+        const { platformIds } = yield* publish(store, product)
+        const [picture] = again(product, platformIds).media
+        assert(picture !== undefined)
+        const changed = { ...picture, attributes: { ...picture.attributes, ...attributesOf({ alt: "From the side" }) } }
+        const alone = Publication.Media({ key: PublicationId.make(crypto.randomUUID()), ...changed })
+        assert.deepEqual(toEnvelope(yield* Effect.flip(publish(store, alone))), {
+          _tag: "PlatformUnavailable",
+          reason: "processing",
+          message: "The store's platform cannot be reached: it still processes the file."
+        } as never)
+        assert.notInclude(asked(), "UpdateFiles")
+        assert.isTrue(Option.isNone(yield* readBack(store, alone)))
+        const published = yield* publish(store, alone)
+        assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, alone)), published)
+      })
+    )
+
     it.effect("an external video is found among all of the store, page by page until it is found", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient

@@ -30,12 +30,15 @@ const metafields = ({ id, metafieldValues }: Owner) => ({
 
 const fileNode = (file: ShopFile) => {
   const source = { url: file.url, mimeType: "video/mp4", format: "mp4", fileSize: 9, filesize: 9, width: 4, height: 3 }
-  const isReady = file.status === "READY"
+  const status = file.processing > 0 ? "PROCESSING" : file.status
+  file.processing = Math.max(0, file.processing - 1)
+  const isReady = status === "READY"
   const errors =
-    file.status === "FAILED" ? [{ code: "IMAGE_DOWNLOAD_FAILURE", message: "The image could not be downloaded." }] : []
+    status === "FAILED" ? [{ code: "IMAGE_DOWNLOAD_FAILURE", message: "The image could not be downloaded." }] : []
   return {
     ...file,
-    fileStatus: file.status,
+    status,
+    fileStatus: status,
     fileErrors: errors,
     mediaErrors: errors,
     mimeType: "image/jpeg",
@@ -196,7 +199,7 @@ export const rootOf = (shop: ShopifyShop) => {
     fileUpdate: ({ files }: Input) => {
       for (const { alt, id } of files) {
         const file = shop.files.get(id)
-        if (file !== undefined && file.status !== "READY")
+        if (file !== undefined && (file.processing > 0 || file.status !== "READY"))
           return {
             files: [],
             userErrors: [{ field: ["files"], message: "Non-ready files cannot be updated.", code: "NON_READY_STATE" }]

@@ -72,7 +72,10 @@ export interface ShopFile {
   readonly filename: string
   readonly url: string
   alt: string
-  status: "PROCESSING" | "READY" | "FAILED"
+  /** The status after its processing. */
+  status: "READY" | "FAILED"
+  /** How many more reads find it in processing. */
+  processing: number
 }
 
 const merged = (there: ReadonlyArray<Metafield>, more: ReadonlyArray<Metafield>) => [
@@ -100,6 +103,8 @@ export class ShopifyShop {
   readonly made: Array<string> = []
   /** The answers for sections that the catalog only reads. */
   readonly sections: Record<string, ReadonlyArray<unknown>> = {}
+  /** How many reads find a new file in processing. Until then it has no address and takes no changes. */
+  processing = 0
   #lastId = 0
 
   #id(kind: string) {
@@ -153,7 +158,7 @@ export class ShopifyShop {
     const url = __typename === "ExternalVideo" ? originalSource : `https://cdn.example/files/${name}?v=1`
     // Shopify accepts an address from which it cannot fetch a file. Only the status of the file says that it failed.
     const status = originalSource.includes("broken") ? "FAILED" : "READY"
-    const file: ShopFile = { id, __typename, filename: name, url, alt: alt ?? "", status }
+    const file: ShopFile = { id, __typename, filename: name, url, alt: alt ?? "", status, processing: this.processing }
     this.files.set(id, file)
     return file
   }

@@ -98,6 +98,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "it reports an internal error",
   "its answer is not valid",
   "it failed several times in a row, so calls are paused for a moment",
+  "it still processes the file",
   "this process has no adapter for it",
   "{cause} Tried {count} time.",
   "{cause} Tried {count} times.",

@@ -1,7 +1,12 @@
 import { Effect } from "effect"
 import { valueOf } from "../../model/Attribute.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
-import { PlatformOutcomeUnknown, PlatformRefused, type PlatformWriteError } from "../PlatformErrors.ts"
+import {
+  PlatformOutcomeUnknown,
+  PlatformRefused,
+  PlatformUnavailable,
+  type PlatformWriteError
+} from "../PlatformErrors.ts"
 import type {
   CollectionPublication,
   Publication,
@@ -252,6 +257,7 @@ const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media
     }
     // A new file would not be in the galleries that have this one. Only the publish of a product replaces it there.
     if (hasFailed(current.fileStatus)) return yield* fileFailed(media, current.fileErrors)
+    if (current.fileStatus !== "READY") return yield* new PlatformUnavailable({ reason: "processing" })
     const { fileUpdate } = yield* client.write(store, Documents.updateFiles, Answers.UpdateFiles, {
       files: [{ id: current.id, alt: valueOf(media.attributes, "alt") }]
     })
