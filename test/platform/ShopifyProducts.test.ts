@@ -1,5 +1,5 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Layer, Option } from "effect"
+import { Chunk, Effect, Layer, Option, Stream } from "effect"
 import { PublicationId } from "../../src/model/Ids.ts"
 import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformClient.ts"
 import type { PlatformWriteError } from "../../src/platform/PlatformErrors.ts"
@@ -35,6 +35,12 @@ const fileFailed = {
   message:
     "The store cannot show the file keel-jumper.jpg: The image could not be downloaded. Correct its address, then publish a product that shows it: this sends the file again.",
   field: null
+}
+
+const processing = {
+  _tag: "PlatformUnavailable",
+  reason: "processing",
+  message: "The store's platform cannot be reached: it still processes the file."
 }
 
 describe.skipIf(adminSchema === undefined)("products, variants and pictures on Shopify", () => {
@@ -197,15 +203,71 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
         assert(picture !== undefined)
         const changed = { ...picture, attributes: { ...picture.attributes, ...attributesOf({ alt: "From the side" }) } }
         const alone = Publication.Media({ key: PublicationId.make(crypto.randomUUID()), ...changed })
-        assert.deepEqual(toEnvelope(yield* Effect.flip(publish(store, alone))), {
-          _tag: "PlatformUnavailable",
-          reason: "processing",
-          message: "The store's platform cannot be reached: it still processes the file."
-        } as never)
+        assert.deepEqual(toEnvelope(yield* Effect.flip(publish(store, alone))), processing as never)
         assert.notInclude(asked(), "UpdateFiles")
         assert.isTrue(Option.isNone(yield* readBack(store, alone)))
         const published = yield* publish(store, alone)
         assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, alone)), published)
+      })
+    )
+
+    it.effect("a picture whose publish had no answer is found in the gallery before the search finds it", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { script, shop, store } = yield* openShop
+        shop.searchLag = 2
+        const product = aProduct()
+        script("SetProduct", "lost")
+        assert.strictEqual((yield* Effect.flip(publish(store, product)))._tag, "PlatformOutcomeUnknown")
+        const published = yield* publish(store, product)
+        assert.deepStrictEqual(
+          shop.made.filter((kind) => kind === "MediaImage"),
+          ["MediaImage"]
+        )
+        assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, product)), published)
+      })
+    )
+
+    it.effect("a picture whose publish had no answer is not sent again while the shop processes it", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const { script, shop, store } = yield* openShop
+        shop.processing = 2
+        const product = aProduct()
+        script("SetProduct", "lost")
+        assert.strictEqual((yield* Effect.flip(publish(store, product)))._tag, "PlatformOutcomeUnknown")
+        assert.deepEqual(toEnvelope(yield* Effect.flip(publish(store, product))), processing as never)
+        const { platformIds } = yield* publish(store, product)
+        assert.deepStrictEqual([...shop.files.keys()], [platformIds.get(product.media[0]?.entityId ?? assert.fail())])
+      })
+    )
+
+    it.effect("a copy of a file, to whose name the shop has added an id, is found and read as the file", () =>
+      Effect.gen(function* () {
+        const { publish, pull, readBack } = yield* PlatformClient
+        const { script, shop, store } = yield* openShop
+        shop.searchLag = 1
+        const picture = entity({
+          alt: "A boot",
+          url: "https://pictures.example/boot.jpg",
+          mime_type: "image/jpeg",
+          file_name: "My boot (left).jpg"
+        })
+        const alone = Publication.Media({ key: PublicationId.make(crypto.randomUUID()), ...picture })
+        script("CreateFiles", "lost", 2)
+        for (let attempt = 0; attempt < 2; attempt++)
+          assert.strictEqual((yield* Effect.flip(publish(store, alone)))._tag, "PlatformOutcomeUnknown")
+        const [first, copy] = shop.files.values()
+        assert(first !== undefined && copy !== undefined)
+        shop.files.delete(first.id)
+        assert.isTrue(Option.isNone(yield* readBack(store, alone)), "the search does not find it yet")
+        const { platformIds } = yield* publish(store, alone)
+        assert.deepStrictEqual([...platformIds], [[picture.entityId, copy.id]])
+        const records = Chunk.toReadonlyArray(yield* Stream.runCollect(pull(store)))
+        assert.deepStrictEqual(
+          records.map(({ attributes, entityId }) => [attributes.file_name?.value, entityId]),
+          [["My boot (left).jpg", picture.entityId]]
+        )
       })
     )
 

@@ -16,6 +16,16 @@ const sought = (query: string | null | undefined) => {
   return { field, text: text?.replaceAll(/\\(.)/g, "$1") }
 }
 
+/** Whether a file has the name of one of the search terms, or begins like one that ends with an asterisk. */
+const isSoughtFile = (query: string, { __typename, filename, processing }: ShopFile) =>
+  query.split(" OR ").some((part) => {
+    const { field, text } = sought(part)
+    if (field === "media_type") return __typename === "ExternalVideo"
+    if (processing > 0) return false
+    const [, start] = /^filename:(.*)\*$/.exec(part) ?? []
+    return start === undefined ? filename === text : filename.startsWith(start.replaceAll(/\\(.)/g, "$1"))
+  })
+
 const metafields = ({ id, metafieldValues }: Owner) => ({
   metafields: (page: Input) =>
     connection(
@@ -148,10 +158,7 @@ export const rootOf = (shop: ShopifyShop) => {
     collections: (page: Input) => connection([...shop.collections.values()].map(collectionNode), page),
     collectionByIdentifier: ({ identifier }: Input) => collectionOrNull(shop.findCollection(identifier)),
     files: ({ query, ...page }: Input) => {
-      const { field, text = "" } = sought(query)
-      const files = [...shop.files.values()].filter((file) =>
-        field === "filename" ? file.filename.includes(text) : field === undefined || file.__typename === "ExternalVideo"
-      )
+      const files = query == null ? [...shop.files.values()] : shop.searchFiles((file) => isSoughtFile(query, file))
       return connection(files.map(fileNode), page)
     },
     metafieldDefinitions: ({ key, namespace, ownerType, ...page }: Input) => {

@@ -76,6 +76,8 @@ export interface ShopFile {
   status: "READY" | "FAILED"
   /** How many more reads find it in processing. */
   processing: number
+  /** How many more searches do not find it. */
+  unlisted: number
 }
 
 const merged = (there: ReadonlyArray<Metafield>, more: ReadonlyArray<Metafield>) => [
@@ -105,6 +107,8 @@ export class ShopifyShop {
   readonly sections: Record<string, ReadonlyArray<unknown>> = {}
   /** How many reads find a new file in processing. Until then it has no address and takes no changes. */
   processing = 0
+  /** How many searches do not find a new file. */
+  searchLag = 0
   #lastId = 0
 
   #id(kind: string) {
@@ -151,14 +155,35 @@ export class ShopifyShop {
     return collections.find((found) => found.id === id || (handle != null && found.values.handle === handle)) ?? null
   }
 
+  searchFiles(isSought: (file: ShopFile) => boolean): ReadonlyArray<ShopFile> {
+    return [...this.files.values()].filter((file) => {
+      if (file.unlisted > 0) {
+        file.unlisted -= 1
+        return false
+      }
+      return isSought(file)
+    })
+  }
+
   makeFile({ alt, contentType, filename, originalSource }: Input): ShopFile {
-    const name = filename ?? originalSource.split("/").at(-1)
+    const wanted: string = filename ?? originalSource.split("/").at(-1)
+    const isTaken = [...this.files.values()].some((file) => file.status === "READY" && file.filename === wanted)
+    const name = isTaken ? wanted.replace(/(\.[^.]*)?$/, `_${crypto.randomUUID()}$1`) : wanted
     const __typename = typeNames[contentType ?? "IMAGE"] ?? "GenericFile"
     const id = this.#id(__typename)
     const url = __typename === "ExternalVideo" ? originalSource : `https://cdn.example/files/${name}?v=1`
     // Shopify accepts an address from which it cannot fetch a file. Only the status of the file says that it failed.
     const status = originalSource.includes("broken") ? "FAILED" : "READY"
-    const file: ShopFile = { id, __typename, filename: name, url, alt: alt ?? "", status, processing: this.processing }
+    const file: ShopFile = {
+      id,
+      __typename,
+      filename: name,
+      url,
+      alt: alt ?? "",
+      status,
+      processing: this.processing,
+      unlisted: this.searchLag
+    }
     this.files.set(id, file)
     return file
   }

@@ -78,7 +78,16 @@ const FileErrors = List(Struct({ message: Str }))
 export type FileErrors = typeof FileErrors.Type
 
 /** A file in the gallery of a product. */
-const LiveMedia = Struct({ id: Str, status: Str, mediaErrors: FileErrors })
+const LiveMedia = Struct({
+  id: Str,
+  alt: NullOr(Str),
+  status: Str,
+  mediaErrors: FileErrors,
+  image: Schema.optional(NullOr(Struct({ url: Str }))),
+  filename: Schema.optional(Str),
+  originUrl: Schema.optional(Str)
+})
+export type LiveMedia = typeof LiveMedia.Type
 
 const LiveProduct = Struct({ ...productValues, ...metafields, media: nodes(LiveMedia) })
 export type LiveProduct = typeof LiveProduct.Type

@@ -32,7 +32,15 @@ const pagedVariant = `${variantValues} metafields(first: 40) { nodes { namespace
 const liveProduct = `
   ${productValues}
   ${shopMetafields}
-  media(first: 250) { nodes { __typename id status mediaErrors { message } } }`
+  media(first: 250) {
+    nodes {
+      __typename id alt status mediaErrors { message }
+      ... on MediaImage { image { url } }
+      ... on Video { filename }
+      ... on Model3d { filename }
+      ... on ExternalVideo { originUrl }
+    }
+  }`
 
 const userErrors = "userErrors { field message }"
 const codedUserErrors = "userErrors { field message code }"

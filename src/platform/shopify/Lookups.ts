@@ -8,7 +8,7 @@ import type { ProductPublication, PublishedEntity, VariantPublication } from "..
 import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
-import { customIdOf, entityIdOf, fileNameFor, fileRecord, matchVariants } from "./Mapping.ts"
+import { customIdOf, entityIdOf, fileNameFor, isNamedAfter, matchVariants } from "./Mapping.ts"
 
 type Variables = Readonly<Record<string, unknown>>
 
@@ -204,18 +204,17 @@ const makeCollectionLookups = (client: ShopifyClient) => {
 /** Whether the store could not fetch or process a file. Such a file stays as it is: it takes no changes, so only a new one helps. */
 export const hasFailed = (status: string) => status === "FAILED"
 
-const isNamedAfter = (file: Answers.FileValues, { attributes, entityId }: PublishedEntity) =>
-  Option.exists(fileRecord(file), (record) =>
-    file.__typename === "ExternalVideo"
-      ? valueOf(record.attributes, "url") === valueOf(attributes, "url")
-      : record.entityId === entityId
-  )
-
 /** The search query for a file. External videos have no file name in the store, so all of them are searched. */
 const searchFor = (media: PublishedEntity) =>
   valueOf(media.attributes, "mime_type") === "text/html"
     ? term("media_type", "EXTERNAL_VIDEO")
-    : term("filename", fileNameFor(media))
+    : namedLike(fileNameFor(media), media.entityId)
+
+/** The search query for the files with this name, and for those to which Shopify has given a longer one, because it was taken. */
+const namedLike = (name: string, entityId: EntityId) => {
+  const start = name.slice(0, name.lastIndexOf(entityId) + entityId.length)
+  return `${term("filename", name)} OR filename:${start.replaceAll(/[\s:()"'\\]/g, "\\$&")}*`
+}
 
 const makeFileLookups = (client: ShopifyClient) => {
   /** Finds a file by platform id, then by its name. A file that has failed is found only by platform id, if there is no other. */
@@ -236,5 +235,16 @@ const makeFileLookups = (client: ShopifyClient) => {
   const usableFile = (store: PlatformStore, media: PublishedEntity) =>
     Effect.map(file(store, media), (found) => (found === null || hasFailed(found.fileStatus) ? null : found))
 
-  return { file, usableFile }
+  /** Finds a file of a gallery there, because Shopify's search finds a new file late. Then as `usableFile`. */
+  const galleryFile = (
+    store: PlatformStore,
+    media: PublishedEntity,
+    gallery: ReadonlyArray<Answers.LiveMedia>
+  ): Found<{ readonly id: string }> => {
+    const usable = gallery.filter(({ status }) => !hasFailed(status))
+    const found = usable.find(({ id }) => id === media.platformId) ?? usable.find((each) => isNamedAfter(each, media))
+    return found === undefined ? usableFile(store, media) : Effect.succeed(found)
+  }
+
+  return { file, galleryFile, usableFile }
 }

@@ -107,9 +107,11 @@ const collectionTexts = (collection: CollectionValues): Texts => ({
   seo_description: collection.seo.description ?? ""
 })
 
-// Shopify's files have no metafields, so our entity id is part of the file name.
+// Shopify's files have no metafields, so our entity id is part of the file name. If the name is taken, Shopify adds "_" and an id of
+// its own.
 
-const namedAfter = /^(.*)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\.[^.]*)?$/
+const uuid = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+const namedAfter = new RegExp(`^(.*)-(${uuid})(?:_${uuid})?(\\.[^.]*)?$`)
 
 const lastSegment = (url: string) => {
   const path = url.split(/[?#]/, 1)[0] ?? ""
@@ -128,6 +130,20 @@ export const readFileName = (name: string): { readonly fileName: string; readonl
   const [, stem = "", id, ending = ""] = namedAfter.exec(name) ?? []
   return isEntityId(id) ? { fileName: `${stem}${ending}`, entityId: id } : { fileName: name, entityId: null }
 }
+
+/** Whether a file of the store is this one: by our id in its name. An external video has no name, but the address of the video. */
+export const isNamedAfter = (
+  file: {
+    readonly id: string
+    readonly image?: { readonly url: string } | null | undefined
+    readonly filename?: string | undefined
+    readonly originUrl?: string | undefined
+  },
+  { attributes, entityId }: PublishedEntity
+): boolean =>
+  file.originUrl === undefined
+    ? readFileName(file.filename ?? lastSegment(file.image?.url ?? "")).entityId === entityId
+    : file.originUrl === valueOf(attributes, "url")
 
 const fileTexts = (file: Exclude<FileValues, { __typename: "GenericFile" }>): Texts => {
   switch (file.__typename) {

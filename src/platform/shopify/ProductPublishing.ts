@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { titleOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
-import { PlatformOutcomeUnknown, PlatformRefused } from "../PlatformErrors.ts"
+import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
 import type { ProductPublication, PublishedEntity } from "../Publication.ts"
 import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
@@ -43,7 +43,13 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       const current = yield* lookups.product(store, publication)
       const isFirst = publication.platformId === null
       const before = current === null ? [] : yield* lookups.variantsOf(store, current.id)
-      const files = yield* Effect.forEach(publication.media, (media) => lookups.usableFile(store, media))
+      const gallery = current?.media.nodes ?? []
+      const files = yield* Effect.forEach(publication.media, (media) => lookups.galleryFile(store, media, gallery))
+      // A file in processing has no name yet. It may be the one that is not found, from an attempt whose answer was lost.
+      const isUnknown = ({ id, status }: Answers.LiveMedia) =>
+        status !== "READY" && !hasFailed(status) && !files.some((file) => file?.id === id)
+      if (files.includes(null) && gallery.some(isUnknown))
+        return yield* new PlatformUnavailable({ reason: "processing" })
       const { productSet } = yield* client.write(store, Documents.setProduct, Answers.SetProduct, {
         identifier: current === null ? { customId: Mapping.customIdOf(publication.entityId) } : { id: current.id },
         input: {

@@ -25,8 +25,12 @@ const variantOf = (variant: Answers.LiveVariant, productId: string): PlatformRec
 const sameSet = (left: ReadonlySet<string>, right: ReadonlySet<string>) =>
   left.size === right.size && [...left].every((id) => right.has(id))
 
-const hasAlt = ({ alt }: Answers.FileValues, { attributes }: PublishedEntity) =>
+const hasAlt = ({ alt }: { readonly alt: string | null }, { attributes }: PublishedEntity) =>
   (alt ?? "") === valueOf(attributes, "alt")
+
+/** Whether this file of a gallery is the media. A file that is not known by its id is known by its name, and was sent with its alt text. */
+const isFileOf = (file: Answers.LiveMedia, media: PublishedEntity | undefined) =>
+  media !== undefined && (file.id === media.platformId || (Mapping.isNamedAfter(file, media) && hasAlt(file, media)))
 
 const idOwners: Readonly<Record<Publication["_tag"], IdOwner | null>> = {
   Product: "PRODUCT",
@@ -81,12 +85,6 @@ export const makeReadBack = (client: ShopifyClient) => {
     return (platformId !== null || isWhole) && wanted.every((id, index) => id === order[index])
   }
 
-  /** Whether this file of the store is the media. A file that is not known by its id is found by its name, and was sent with its alt text. */
-  const isFileOf = (store: PlatformStore, media: PublishedEntity, id: string | undefined) =>
-    media.platformId === id
-      ? Effect.succeed(true)
-      : Effect.map(lookups.usableFile(store, media), (file) => file !== null && file.id === id && hasAlt(file, media))
-
   const product = (store: PlatformStore, publication: ProductPublication) =>
     Effect.gen(function* () {
       const live = yield* liveProduct(store, publication)
@@ -98,8 +96,8 @@ export const makeReadBack = (client: ShopifyClient) => {
         Mapping.holds("product", publication, record.attributes) &&
         media.nodes.length === publication.media.length &&
         !media.nodes.some(({ status }) => hasFailed(status)) &&
-        holdsVariants(publication, live.variants, live.matched) &&
-        (yield* Effect.every(publication.media, (each, index) => isFileOf(store, each, media.nodes[index]?.id)))
+        media.nodes.every((file, index) => isFileOf(file, publication.media[index])) &&
+        holdsVariants(publication, live.variants, live.matched)
       return isHeld ? Option.some(live.published) : Option.none()
     })
 
