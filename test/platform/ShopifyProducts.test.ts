@@ -271,6 +271,30 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
       })
     )
 
+    it.effect("the name of a new file has the ending of its address", () =>
+      Effect.gen(function* () {
+        const { publish, pull, readBack } = yield* PlatformClient
+        const { shop, store } = yield* openShop
+        for (const [url, file_name, ending] of [
+          ["https://cdn.example/c/1f.HD-1080p.mp4?v=1.5", "Tying a knot.mov", ".mp4"],
+          ["https://cdn.example/c/knot.PNG", "Tying a knot.png", ".PNG"],
+          ["https://cdn.example/c/knot.glb", "Tying a knot", ".glb"]
+        ] as const) {
+          const file = entity({ url, file_name, mime_type: "video/mp4" })
+          const alone = Publication.Media({ key: PublicationId.make(crypto.randomUUID()), ...file })
+          const published = yield* publish(store, alone)
+          const { filename } = [...shop.files.values()].at(-1) ?? assert.fail("no file")
+          assert.strictEqual(filename, `Tying a knot-${file.entityId}${ending}`)
+          assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, alone)), published)
+        }
+        const records = Chunk.toReadonlyArray(yield* Stream.runCollect(pull(store)))
+        assert.deepStrictEqual(
+          records.map(({ attributes }) => attributes.file_name?.value),
+          ["Tying a knot.mp4", "Tying a knot.PNG", "Tying a knot.glb"]
+        )
+      })
+    )
+
     it.effect("an external video is found among all of the store, page by page until it is found", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient

@@ -16,6 +16,8 @@ const sought = (query: string | null | undefined) => {
   return { field, text: text?.replaceAll(/\\(.)/g, "$1") }
 }
 
+const endingOf = (address = "") => /\.[^./]*$/.exec(address.split("?", 1)[0] ?? "")?.[0]
+
 /** Whether a file has the name of one of the search terms, or begins like one that ends with an asterisk. */
 const isSoughtFile = (query: string, { __typename, filename, processing }: ShopFile) =>
   query.split(" OR ").some((part) => {
@@ -199,10 +201,17 @@ export const rootOf = (shop: ShopifyShop) => {
       const { userErrors } = shop.collectionUpdate(input)
       return { collection: null, userErrors }
     },
-    fileCreate: ({ files }: Input) => ({
-      files: files.map((file: Input) => fileNode(shop.makeFile(file))),
-      userErrors: []
-    }),
+    fileCreate: ({ files }: Input) => {
+      const other = files.findIndex(
+        ({ filename, originalSource }: Input) => filename != null && endingOf(filename) !== endingOf(originalSource)
+      )
+      if (other >= 0) {
+        const message = "Provided filename extension must match original source."
+        const code = "MISMATCHED_FILENAME_AND_ORIGINAL_SOURCE"
+        return { files: [], userErrors: [{ field: ["files", String(other), "filename"], message, code }] }
+      }
+      return { files: files.map((file: Input) => fileNode(shop.makeFile(file))), userErrors: [] }
+    },
     fileUpdate: ({ files }: Input) => {
       for (const { alt, id } of files) {
         const file = shop.files.get(id)

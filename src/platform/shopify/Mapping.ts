@@ -118,11 +118,20 @@ const lastSegment = (url: string) => {
   return path.slice(path.lastIndexOf("/") + 1)
 }
 
-/** Adds our entity id to a file name, before the extension: `fair.jpg` becomes `fair-<id>.jpg`. */
-export const fileNameFor = ({ attributes, entityId }: PublishedEntity): string => {
-  const name = valueOf(attributes, "file_name") || lastSegment(valueOf(attributes, "url"))
+/** Splits a file name before its last dot. */
+const splitEnding = (name: string) => {
   const dot = name.lastIndexOf(".")
-  return dot <= 0 ? `${name || "file"}-${entityId}` : `${name.slice(0, dot)}-${entityId}${name.slice(dot)}`
+  return dot <= 0 ? { stem: name, ending: "" } : { stem: name.slice(0, dot), ending: name.slice(dot) }
+}
+
+/**
+ * Adds our entity id to a file name, before the ending: `fair.jpg` becomes `fair-<id>.jpg`. The ending is that of the address, because
+ * Shopify refuses another one, also if only its case differs.
+ */
+export const fileNameFor = ({ attributes, entityId }: PublishedEntity): string => {
+  const source = lastSegment(valueOf(attributes, "url"))
+  const { ending, stem } = splitEnding(valueOf(attributes, "file_name") || source)
+  return `${stem || "file"}-${entityId}${splitEnding(source).ending || ending}`
 }
 
 /** Splits a file name into the original name and our entity id. */
