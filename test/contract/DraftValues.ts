@@ -113,8 +113,8 @@ export const misfits: ReadonlyArray<readonly [EntityKind, key: string, values: R
   ["product", "spec.link", ["//x.example", "javascript:alert(1)", "https://a b", "https://"], address],
   ["product", "spec.data", ["{", nested(33), nested(20_000)], json],
   ["product", "spec.flag", ["on"], "must be true or false"],
-  ["product", "spec.sizes", ["[1]", "x"], "must be a JSON list of strings"],
-  ["product", "spec.sizes", ['["1","x"]'], `each item ${whole}`],
+  ["product", "spec.sizes", ["1", "x"], "must be a JSON list"],
+  ["product", "spec.sizes", ['["1","x"]', "[1.5]"], `each item ${whole}`],
   [
     "product",
     "spec.made",
