@@ -184,6 +184,50 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
+    it.effect("a refusal names the field, the SKU of the variant, or the key of the metafield", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const { shop, store } = yield* openShop
+        const product = aProduct()
+        const [variant] = product.variants
+        assert(variant !== undefined)
+        const changed = (values: Readonly<Record<string, string>>) => ({
+          ...product,
+          variants: [{ ...variant, attributes: { ...variant.attributes, ...attributesOf(values) } }]
+        })
+        for (const [publication, code, message, field] of [
+          [
+            { ...product, attributes: { ...product.attributes, ...attributesOf({ title: "a".repeat(256) }) } },
+            "USER_ERROR",
+            "title is too long (maximum is 255 characters)",
+            "input.title"
+          ],
+          [
+            changed({ price: "1000000000000000000" }),
+            "USER_ERROR",
+            "JUMPER-S: must be less than 1000000000000000000",
+            "input.variants.0"
+          ],
+          [
+            changed({ sku: "", price: "1000000000000000000" }),
+            "USER_ERROR",
+            "variants 1: must be less than 1000000000000000000",
+            "input.variants.0"
+          ],
+          [
+            changed({ "care.wash_at": "hot" }),
+            "USER_ERROR",
+            "JUMPER-S, care.wash_at: Value must be an integer.",
+            "input.variants.0.metafields.0.value"
+          ]
+        ] as const) {
+          const told = yield* Effect.flip(publish(store, publication))
+          assert.deepEqual({ ...told, message: told.message }, { ...refusal(code, message), field } as never)
+        }
+        assert.strictEqual(shop.products.size, 0)
+      })
+    )
+
     it.effect("nothing is written after the lease of the publish", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient

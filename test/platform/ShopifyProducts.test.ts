@@ -378,6 +378,37 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
       })
     )
 
+    it.effect("a refused metafield is named, and our id of a product that the shop has is sent before it", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const { shop, store } = yield* openShop
+        const product = aProduct()
+        const { product: theirs } = shop.productSet({
+          identifier: { handle: "keel-jumper" },
+          input: { title: "Jumper", handle: "keel-jumper" }
+        })
+        const specs = Array.from({ length: 30 }, (_, index) => [`spec.field_${index}`, "3"] as const)
+        const more = { ...Object.fromEntries(specs), "app--9--ours.rank": "1" }
+        const refused = yield* Effect.flip(
+          publish(store, { ...product, attributes: { ...product.attributes, ...attributesOf(more) } })
+        )
+        assert.deepEqual({ ...refused, message: refused.message }, {
+          _tag: "PlatformRefused",
+          code: "APP_NOT_AUTHORIZED",
+          message:
+            "app--9--ours.rank: Access to this namespace and key on Metafields for this resource type is not allowed. The store has taken the other values of this publish.",
+          field: "metafields.7",
+          isPartlyWritten: true
+        } as never)
+        assert.deepInclude(theirs?.metafieldValues ?? [], {
+          namespace: "catalog",
+          key: "entity_id",
+          type: "id",
+          value: product.entityId
+        })
+      })
+    )
+
     it.effect("a variant is read with 250 metafields", () =>
       Effect.gen(function* () {
         const { find, publish, readBack } = yield* PlatformClient

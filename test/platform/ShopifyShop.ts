@@ -89,6 +89,50 @@ const complaint = (field: ReadonlyArray<string>, message: string, code: string) 
   userErrors: [{ field, message, code }]
 })
 
+const reserved: ReadonlySet<string> = new Set(["shopify_standard", "protected", "shopify-l10n-fields"])
+
+/** Why a metafield is refused, as recorded from Shopify's Admin API: a part of it (null: all of it), the message and the code. */
+const metafieldMisfit = ({
+  key,
+  namespace,
+  type,
+  value
+}: Metafield): readonly [string | null, string, string | null] | null => {
+  if (namespace.startsWith("app--"))
+    return [
+      null,
+      "Access to this namespace and key on Metafields for this resource type is not allowed.",
+      "APP_NOT_AUTHORIZED"
+    ]
+  if (reserved.has(namespace)) return ["namespace", `Namespace ${namespace} is a reserved namespace`, null]
+  if (namespace.length < 3) return ["namespace", "Namespace is too short (minimum is 3 characters)", "TOO_SHORT"]
+  if (key.length < 2) return ["key", "Key is too short (minimum is 2 characters)", "TOO_SHORT"]
+  if (value.trim() === "") return ["value", "Value can't be blank.", "INVALID_VALUE"]
+  if (type === "number_integer" && !/^-?\d+$/.test(value))
+    return ["value", "Value must be an integer.", "INVALID_VALUE"]
+  return null
+}
+
+/** The refusals of metafields. `path`: of their owner in the input. A code is recorded only for `metafieldsSet`. */
+const metafieldErrors = (metafields: ReadonlyArray<Metafield> = [], path: ReadonlyArray<string> = []) =>
+  metafields.flatMap((metafield, index) => {
+    const misfit = metafieldMisfit(metafield)
+    if (misfit === null) return []
+    const [part, message, code] = misfit
+    const field = [...path, "metafields", String(index), ...(part === null ? [] : [part])]
+    return [{ field, message, code: path.length === 0 ? code : null }]
+  })
+
+const variantErrors = (variants: ReadonlyArray<Input>, path: ReadonlyArray<string> = []) =>
+  variants.flatMap((variant, index) => [
+    ...(Number(variant.price ?? 0) < 1e18
+      ? []
+      : [
+          { field: [...path, "variants", String(index)], message: "must be less than 1000000000000000000", code: null }
+        ]),
+    ...metafieldErrors(variant.metafields, [...path, "variants", String(index)])
+  ])
+
 const typeNames: Record<string, string> = {
   IMAGE: "MediaImage",
   VIDEO: "Video",
@@ -227,7 +271,14 @@ export class ShopifyShop {
   productSet({ identifier, input }: Input) {
     if (input.title === "")
       return { product: null, ...complaint(["input", "title"], "Title can't be blank", "INVALID_INPUT") }
+    if (input.title?.length > 255)
+      return {
+        product: null,
+        userErrors: [{ field: ["input", "title"], message: "is too long (maximum is 255 characters)" }]
+      }
     const { files, metafields, productOptions, variants, ...values } = input
+    const refused = variantErrors(variants ?? [], ["input"])
+    if (refused.length > 0) return { product: null, userErrors: refused }
     let product = this.findProduct(identifier)
     const other = this.findProduct({ handle: values.handle ?? "" })
     if (other !== null && other !== product)
@@ -278,6 +329,8 @@ export class ShopifyShop {
     const product = this.products.get(productId)
     if (product === undefined)
       return { productVariants: null, ...complaint(["productId"], "Product does not exist", "PRODUCT_DOES_NOT_EXIST") }
+    const refused = variantErrors(variants)
+    if (refused.length > 0) return { productVariants: [], userErrors: refused }
     // Recorded from Shopify: without a strategy it deletes the only variant of a product that had no options.
     const [first, ...others] = product.variantList
     const isStandalone = others.length === 0 && first?.options.every(({ value }) => value === "Default Title") === true
@@ -287,6 +340,8 @@ export class ShopifyShop {
 
   variantsBulkUpdate({ productId, variants }: Input) {
     const product = this.products.get(productId)
+    const refused = variantErrors(variants)
+    if (refused.length > 0) return { userErrors: refused }
     for (const input of variants) {
       const variant = product?.variantList.find(({ id }) => id === input.id)
       if (variant === undefined)
@@ -305,6 +360,9 @@ export class ShopifyShop {
   metafieldsSet({ metafields }: Input) {
     if (metafields.length > 25)
       return { metafields: null, ...complaint(["metafields"], "Too many", "LESS_THAN_OR_EQUAL_TO") }
+    // One refused metafield keeps all of the call back.
+    const refused = metafieldErrors(metafields)
+    if (refused.length > 0) return { metafields: [], userErrors: refused }
     for (const { ownerId, ...field } of metafields) {
       const owner = this.owners().find(({ id }) => id === ownerId)
       if (owner === undefined)
@@ -329,6 +387,8 @@ export class ShopifyShop {
     if (input.title === "")
       return { collection: null, userErrors: [{ field: ["title"], message: "Title can't be blank" }] }
     const { metafields = [], sources = [], ...values } = input
+    const refused = metafieldErrors(metafields, ["collection"])
+    if (refused.length > 0) return { collection: null, userErrors: refused }
     const collection: Collection = {
       id: this.#id("Collection"),
       values: {

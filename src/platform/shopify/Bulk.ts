@@ -81,7 +81,7 @@ const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
   Effect.gen(function* () {
     // Starting is a mutation, but `read` may repeat it: a second start does not change the store.
     const { bulkOperationRunQuery } = yield* client.read(store, Documents.runBulk, Answers.RunBulk, { query })
-    yield* failIfRefused(bulkOperationRunQuery.userErrors)
+    yield* failIfRefused(bulkOperationRunQuery.userErrors, { query })
     const id = bulkOperationRunQuery.bulkOperation?.id
     if (id === undefined) return yield* nonsense
     for (;;) {

@@ -1,4 +1,4 @@
-import { Array as Arr, Effect } from "effect"
+import { Array as Arr, Effect, Predicate } from "effect"
 import { sameValue } from "../../model/SameValue.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { PlatformRefused, PlatformUnavailable, type PlatformWriteError } from "../PlatformErrors.ts"
@@ -13,14 +13,47 @@ const maxMetafields = 25
 /** Maximum number of metafields in one call of `metafieldsDelete`: that of elements of any array. */
 const maxDeleted = 250
 
-/** Fails if Shopify refused the input. The error has the first message and the number of further ones. */
-export const failIfRefused = (userErrors: Answers.UserErrors): Effect.Effect<void, PlatformRefused> => {
+interface NamedElement {
+  readonly namespace?: string
+  readonly key?: string
+  readonly name?: string
+  readonly inventoryItem?: { readonly sku?: string }
+}
+
+/** What a user knows an element of a list by: a metafield's key, a variant's SKU, an option's name. Empty: it has no name. */
+const nameOf = (element: unknown): string => {
+  const { inventoryItem, key, name, namespace } = (element ?? {}) as NamedElement
+  return key === undefined ? inventoryItem?.sku || name || "" : `${namespace}.${key}`
+}
+
+/** Shopify's message, after what it is about: many messages leave that out. `sent`: the variables of the call. */
+const messageOf = ({ field, message }: Answers.UserErrors[number], sent: unknown): string => {
+  const path = field ?? []
+  let at: unknown = sent
+  const elements = path.flatMap((part, index) => {
+    at = Predicate.hasProperty(at, part) ? at[part] : undefined
+    return /^\d+$/.test(part) ? [nameOf(at) || `${path[index - 1]} ${Number(part) + 1}`] : []
+  })
+  const last = path.at(-1) ?? ""
+  // A message such as "is too long" continues the name of the field.
+  const isContinuing = /^[a-z]/.test(message) && /\D/.test(last)
+  return `${elements.length === 0 ? "" : `${elements.join(", ")}: `}${isContinuing ? `${last} ` : ""}${message}`
+}
+
+/**
+ * Fails if Shopify refused the input. The error has the first message and the number of further ones. `sent`: the variables of the
+ * call, by which the message names what was refused.
+ */
+export const failIfRefused = (
+  userErrors: Answers.UserErrors,
+  sent: Readonly<Record<string, unknown>>
+): Effect.Effect<void, PlatformRefused> => {
   const [first] = userErrors
   if (first === undefined) return Effect.void
   const more = userErrors.length === 1 ? "" : ` (and ${userErrors.length - 1} more)`
   return new PlatformRefused({
     code: first.code ?? "USER_ERROR",
-    message: `${first.message}${more}`,
+    message: `${messageOf(first, sent)}${more}`,
     field: first.field?.join(".") ?? null
   })
 }
@@ -48,11 +81,13 @@ export const defineId = (client: ShopifyClient, defined: Set<string>, store: Pla
     if (defined.has(name)) return
     const type = yield* idDefinition(client, store, ownerType)
     if (type === null) {
-      const { metafieldDefinitionCreate } = yield* client.write(store, Documents.defineId, Answers.DefineId, {
-        definition: { ...Mapping.idMetafield, ownerType, name: "Catalog entity", type: "id" }
-      })
+      const sent = { definition: { ...Mapping.idMetafield, ownerType, name: "Catalog entity", type: "id" } }
+      const { metafieldDefinitionCreate } = yield* client.write(store, Documents.defineId, Answers.DefineId, sent)
       // TAKEN: another process has created the definition meanwhile.
-      yield* failIfRefused(metafieldDefinitionCreate.userErrors.filter(({ code }) => code !== "TAKEN"))
+      yield* failIfRefused(
+        metafieldDefinitionCreate.userErrors.filter(({ code }) => code !== "TAKEN"),
+        sent
+      )
     } else if (type !== "id")
       return yield* new PlatformRefused({
         code: "ID_DEFINITION",
@@ -81,7 +116,8 @@ export const setMetafields = (
   Effect.gen(function* () {
     const wanted = owners.flatMap(({ current, entity, id }) => {
       const there = new Map(current.map((field) => [`${field.namespace}.${field.key}`, field.value]))
-      return [...Mapping.metafieldsOf(entity), { ...Mapping.idMetafield, type: "id", value: entity.entityId }].map(
+      // Our id is first, so that a refusal of another metafield does not keep it back.
+      return [{ ...Mapping.idMetafield, type: "id", value: entity.entityId }, ...Mapping.metafieldsOf(entity)].map(
         (field) => ({ ...field, ownerId: id, there: there.get(`${field.namespace}.${field.key}`) })
       )
     })
@@ -92,7 +128,7 @@ export const setMetafields = (
       const { metafieldsSet } = yield* client.write(store, Documents.setMetafields, Answers.SetMetafields, {
         metafields
       })
-      yield* failIfRefused(metafieldsSet.userErrors)
+      yield* failIfRefused(metafieldsSet.userErrors, { metafields })
     }
     const toDelete = wanted
       .filter(({ there, value }) => value === "" && there !== undefined)
@@ -101,7 +137,7 @@ export const setMetafields = (
       const { metafieldsDelete } = yield* client.write(store, Documents.deleteMetafields, Answers.DeleteMetafields, {
         metafields
       })
-      yield* failIfRefused(metafieldsDelete.userErrors)
+      yield* failIfRefused(metafieldsDelete.userErrors, { metafields })
     }
   })
 

@@ -50,15 +50,16 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
         status !== "READY" && !hasFailed(status) && !files.some((file) => file?.id === id)
       if (files.includes(null) && gallery.some(isUnknown))
         return yield* new PlatformUnavailable({ reason: "processing" })
-      const { productSet } = yield* client.write(store, Documents.setProduct, Answers.SetProduct, {
+      const sent = {
         identifier: current === null ? { customId: Mapping.customIdOf(publication.entityId) } : { id: current.id },
         input: {
           ...Mapping.productInput(publication),
           files: publication.media.map((media, index) => Mapping.galleryInput(media, files[index]?.id)),
           ...(isFirst || current === null ? firstVariants(publication, before) : {})
         }
-      })
-      yield* failIfRefused(productSet.userErrors)
+      }
+      const { productSet } = yield* client.write(store, Documents.setProduct, Answers.SetProduct, sent)
+      yield* failIfRefused(productSet.userErrors, sent)
       const id = productSet.product?.id
       if (id === undefined) return yield* noId
       yield* setMetafields(client, store, [{ id, entity: publication, current: current?.metafields.nodes ?? [] }])
@@ -134,9 +135,12 @@ const orderVariants = (
     const wanted = variants.flatMap(({ entityId }) => matched.get(entityId)?.id ?? [])
     const order = live.map(({ id }) => id).filter((id) => wanted.includes(id))
     if (wanted.every((id, index) => id === order[index])) return
-    const { productVariantsBulkReorder } = yield* client.write(store, Documents.orderVariants, Answers.OrderVariants, {
-      productId,
-      positions: wanted.map((id, index) => ({ id, position: index + 1 }))
-    })
-    yield* failIfRefused(productVariantsBulkReorder.userErrors)
+    const sent = { productId, positions: wanted.map((id, index) => ({ id, position: index + 1 })) }
+    const { productVariantsBulkReorder } = yield* client.write(
+      store,
+      Documents.orderVariants,
+      Answers.OrderVariants,
+      sent
+    )
+    yield* failIfRefused(productVariantsBulkReorder.userErrors, sent)
   })

@@ -23,7 +23,8 @@ import { type DefineId, defineId, failIfRefused, newMetafields, setMetafields } 
 import { fileFailed, makePublishProduct, noId, noProduct } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
 
-const partlyWritten = "The store has taken the other values of this publish."
+const withMore = (message: string) =>
+  `${message}${/[.!?]$/.test(message) ? "" : "."} The store has taken the other values of this publish.`
 
 /** Whether an answer to a write has a mutation without refusals. */
 const isAccepted = (answer: unknown): boolean =>
@@ -51,7 +52,7 @@ export const makePublish = (client: ShopifyClient): PlatformClient["Type"]["publ
           if (error._tag === "PlatformUnavailable" && hasWritten)
             return new PlatformOutcomeUnknown({ reason: error.reason })
           return error._tag === "PlatformRefused" && wasAccepted
-            ? new PlatformRefused({ ...error, message: `${error.message} ${partlyWritten}`, isPartlyWritten: true })
+            ? new PlatformRefused({ ...error, message: withMore(error.message), isPartlyWritten: true })
             : error
         })
       )
@@ -99,21 +100,19 @@ const makePublishVariant =
           Answers.CreateVariants,
           { productId, variants }
         )
-        yield* failIfRefused(productVariantsBulkCreate.userErrors)
+        yield* failIfRefused(productVariantsBulkCreate.userErrors, { variants })
         const [created] = productVariantsBulkCreate.productVariants ?? []
         if (created === undefined) return yield* noId
         return toPublished([[entityId, created.id]])
       }
+      const variants = [{ id: current.id, ...input }]
       const { productVariantsBulkUpdate } = yield* client.write(
         store,
         Documents.updateVariants,
         Answers.UpdateVariants,
-        {
-          productId,
-          variants: [{ id: current.id, ...input }]
-        }
+        { productId, variants }
       )
-      yield* failIfRefused(productVariantsBulkUpdate.userErrors)
+      yield* failIfRefused(productVariantsBulkUpdate.userErrors, { variants })
       yield* setMetafields(client, store, [{ id: current.id, entity: publication, current: current.metafields.nodes }])
       return toPublished([[entityId, current.id]])
     })
@@ -199,7 +198,7 @@ const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
   const update = (store: PlatformStore, collection: Readonly<Record<string, unknown>>) =>
     Effect.flatMap(
       client.write(store, Documents.updateCollection, Answers.UpdateCollection, { collection }),
-      ({ collectionUpdate }) => failIfRefused(collectionUpdate.userErrors)
+      ({ collectionUpdate }) => failIfRefused(collectionUpdate.userErrors, { collection })
     )
 
   /** Writes the parts after the first. `known`: our source; null: the first part has created it. */
@@ -218,10 +217,16 @@ const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
       const input = Mapping.collectionInput(publication)
       if (current === null) {
         const [first, ...rest] = partsOf({ toAdd: publication.members, toRemove: [] })
-        const { collectionCreate } = yield* client.write(store, Documents.createCollection, Answers.CreateCollection, {
+        const sent = {
           collection: { ...input, metafields: newMetafields(publication), sources: [newSource(first?.toAdd ?? [])] }
-        })
-        yield* failIfRefused(collectionCreate.userErrors)
+        }
+        const { collectionCreate } = yield* client.write(
+          store,
+          Documents.createCollection,
+          Answers.CreateCollection,
+          sent
+        )
+        yield* failIfRefused(collectionCreate.userErrors, sent)
         if (collectionCreate.collection === null) return yield* noId
         const { id } = collectionCreate.collection
         yield* writeParts(store, id, null, rest)
@@ -247,10 +252,9 @@ const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media
   Effect.gen(function* () {
     const current = yield* makeLookups(client).file(store, media)
     if (current === null) {
-      const { fileCreate } = yield* client.write(store, Documents.createFiles, Answers.CreateFiles, {
-        files: [Mapping.fileInput(media)]
-      })
-      yield* failIfRefused(fileCreate.userErrors)
+      const files = [Mapping.fileInput(media)]
+      const { fileCreate } = yield* client.write(store, Documents.createFiles, Answers.CreateFiles, { files })
+      yield* failIfRefused(fileCreate.userErrors, { files })
       const [created] = fileCreate.files ?? []
       if (created === undefined) return yield* noId
       return toPublished([[media.entityId, created.id]])
@@ -258,9 +262,8 @@ const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media
     // A new file would not be in the galleries that have this one. Only the publish of a product replaces it there.
     if (hasFailed(current.fileStatus)) return yield* fileFailed(media, current.fileErrors)
     if (current.fileStatus !== "READY") return yield* new PlatformUnavailable({ reason: "processing" })
-    const { fileUpdate } = yield* client.write(store, Documents.updateFiles, Answers.UpdateFiles, {
-      files: [{ id: current.id, alt: valueOf(media.attributes, "alt") }]
-    })
-    yield* failIfRefused(fileUpdate.userErrors)
+    const files = [{ id: current.id, alt: valueOf(media.attributes, "alt") }]
+    const { fileUpdate } = yield* client.write(store, Documents.updateFiles, Answers.UpdateFiles, { files })
+    yield* failIfRefused(fileUpdate.userErrors, { files })
     return toPublished([[media.entityId, current.id]])
   })
