@@ -9,6 +9,7 @@ import { again, aPicture, aProduct, attributesOf, aVariant, entity } from "../..
 import { shopifyMetafields } from "../support/ShopifyMetafields.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { layerServer, layerShopify, openShop } from "./PlatformShops.ts"
+import type { Owner } from "./ShopifyShop.ts"
 
 /** Publishes a product with one variant. Returns later publications of the variant: `values` replace its attributes. */
 const publishVariant = (store: PlatformStore) =>
@@ -378,34 +379,98 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
       })
     )
 
-    it.effect("a refused metafield is named, and our id of a product that the shop has is sent before it", () =>
+    it.effect("refused metafields of a product and its variants are named, and all others are written", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
-        const { shop, store } = yield* openShop
-        const product = aProduct()
+        const { asked, shop, store } = yield* openShop
+        const variants = [aVariant("S"), aVariant("M")] as const
+        const product = { ...aProduct(), variants }
         const { product: theirs } = shop.productSet({
           identifier: { handle: "keel-jumper" },
-          input: { title: "Jumper", handle: "keel-jumper" }
+          input: {
+            title: "Jumper",
+            handle: "keel-jumper",
+            variants: variants.map(({ attributes }) => ({
+              inventoryItem: { sku: attributes.sku?.value },
+              optionValues: [{ optionName: "Size", name: attributes.option1?.value }]
+            }))
+          }
         })
         const specs = Array.from({ length: 30 }, (_, index) => [`spec.field_${index}`, "3"] as const)
-        const more = { ...Object.fromEntries(specs), "app--9--ours.rank": "1" }
+        const more = {
+          ...Object.fromEntries(specs),
+          "app--9--ours.rank": "1",
+          "protected.price": "1",
+          "spec.blank": " "
+        }
         const refused = yield* Effect.flip(
-          publish(store, { ...product, attributes: { ...product.attributes, ...attributesOf(more) } })
+          publish(store, {
+            ...product,
+            attributes: { ...product.attributes, ...attributesOf(more) },
+            variants: [
+              variants[0],
+              {
+                ...variants[1],
+                attributes: {
+                  ...variants[1].attributes,
+                  ...attributesOf({ "care.wash_at": "hot", "care.dry": "flat" })
+                }
+              }
+            ]
+          })
         )
         assert.deepEqual({ ...refused, message: refused.message }, {
           _tag: "PlatformRefused",
           code: "APP_NOT_AUTHORIZED",
           message:
-            "app--9--ours.rank: Access to this namespace and key on Metafields for this resource type is not allowed. The store has taken the other values of this publish.",
+            "app--9--ours.rank: Access to this namespace and key on Metafields for this resource type is not allowed. protected.price: Namespace protected is a reserved namespace. spec.blank: Value can't be blank. (and 1 more). The store has taken the other values of this publish.",
           field: "metafields.7",
           isPartlyWritten: true
         } as never)
-        assert.deepInclude(theirs?.metafieldValues ?? [], {
-          namespace: "catalog",
-          key: "entity_id",
-          type: "id",
-          value: product.entityId
-        })
+        const written = (owner: Owner | undefined) =>
+          owner?.metafieldValues.map(({ key, namespace }) => `${namespace}.${key}`).sort()
+        assert.deepStrictEqual(
+          written(theirs ?? undefined),
+          ["catalog.entity_id", "care.wash_at", ...specs.map(([key]) => key)].sort()
+        )
+        assert.deepStrictEqual(theirs?.variantList.map(written), [
+          ["care.wash_at", "catalog.entity_id"],
+          ["care.dry", "catalog.entity_id"]
+        ])
+        // Two groups, and the second again without the refused ones.
+        assert.lengthOf(
+          asked().filter((name) => name === "SetMetafields"),
+          3
+        )
+      })
+    )
+
+    it.effect("a refused metafield of a variant is named with the SKU, and what has no index is not sent again", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const { asked, shop, store } = yield* openShop
+        const variant = yield* publishVariant(store)
+        const sent = () => asked().filter((name) => name === "SetMetafields").length
+        const before = sent()
+        for (const [value, message, field] of [
+          ["hot", "JUMPER-S, care.wash_at: Value must be an integer.", "metafields.0.value"],
+          ["40", "Internal limit reached.", "metafields"]
+        ] as const) {
+          if (value === "40")
+            shop.metafieldsSet = () => ({
+              metafields: null,
+              userErrors: [{ field: ["metafields"], message: "Internal limit reached.", code: "INVALID_VALUE" }]
+            })
+          const refused = yield* Effect.flip(publish(store, variant({ "care.wash_at": value })))
+          assert.deepEqual({ ...refused, message: refused.message }, {
+            _tag: "PlatformRefused",
+            code: "INVALID_VALUE",
+            message: `${message} The store has taken the other values of this publish.`,
+            field,
+            isPartlyWritten: true
+          } as never)
+        }
+        assert.strictEqual(sent() - before, 2)
       })
     )
 

@@ -1,4 +1,5 @@
 import { Array as Arr, Effect, Predicate } from "effect"
+import { valueOf } from "../../model/Attribute.ts"
 import { sameValue } from "../../model/SameValue.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { PlatformRefused, PlatformUnavailable, type PlatformWriteError } from "../PlatformErrors.ts"
@@ -12,6 +13,9 @@ import * as Mapping from "./Mapping.ts"
 const maxMetafields = 25
 /** Maximum number of metafields in one call of `metafieldsDelete`: that of elements of any array. */
 const maxDeleted = 250
+
+/** A message with a full stop. */
+export const sentence = (message: string): string => (/[.!?]$/.test(message) ? message : `${message}.`)
 
 interface NamedElement {
   readonly namespace?: string
@@ -40,23 +44,28 @@ const messageOf = ({ field, message }: Answers.UserErrors[number], sent: unknown
   return `${elements.length === 0 ? "" : `${elements.join(", ")}: `}${isContinuing ? `${last} ` : ""}${message}`
 }
 
-/**
- * Fails if Shopify refused the input. The error has the first message and the number of further ones. `sent`: the variables of the
- * call, by which the message names what was refused.
- */
-export const failIfRefused = (
-  userErrors: Answers.UserErrors,
-  sent: Readonly<Record<string, unknown>>
-): Effect.Effect<void, PlatformRefused> => {
-  const [first] = userErrors
+/** Refusals whose messages name what was refused. `sent`: the variables of the call. */
+const named = (userErrors: Answers.UserErrors, sent: unknown): Answers.UserErrors =>
+  userErrors.map((error) => ({ ...error, message: messageOf(error, sent) }))
+
+const maxMessages = 3
+
+/** Fails if there are refusals. The error has the first messages and the number of further ones. */
+export const failIfAny = (refusals: Answers.UserErrors): Effect.Effect<void, PlatformRefused> => {
+  const [first] = refusals
   if (first === undefined) return Effect.void
-  const more = userErrors.length === 1 ? "" : ` (and ${userErrors.length - 1} more)`
+  const messages = refusals.slice(0, maxMessages).map(({ message }) => message)
+  const told = messages.map((message) => (messages.length > 1 ? sentence(message) : message)).join(" ")
   return new PlatformRefused({
     code: first.code ?? "USER_ERROR",
-    message: `${messageOf(first, sent)}${more}`,
+    message: refusals.length > maxMessages ? `${told} (and ${refusals.length - maxMessages} more)` : told,
     field: first.field?.join(".") ?? null
   })
 }
+
+/** Fails if Shopify refused the input. `sent`: the variables of the call, by which the message names what was refused. */
+export const failIfRefused = (userErrors: Answers.UserErrors, sent: Readonly<Record<string, unknown>>) =>
+  failIfAny(named(userErrors, sent))
 
 /** The kinds of records that have our entity id in a metafield. */
 export type IdOwner = "PRODUCT" | "PRODUCTVARIANT" | "COLLECTION"
@@ -107,38 +116,68 @@ interface MetafieldOwner {
   readonly current: ReadonlyArray<Answers.MetafieldValues>
 }
 
-/** Sets metafields whose value differs from the current one, and deletes those whose new value is empty. */
+/** A metafield's input, and the name by which a refusal tells which one it is. */
+interface ToWrite<A> {
+  readonly name: string
+  readonly input: A
+}
+
+/** Writes metafields in groups. A group is sent again without those that Shopify refused. Returns the refusals. */
+const writeGroups = <A>(
+  metafields: ReadonlyArray<ToWrite<A>>,
+  max: number,
+  write: (metafields: ReadonlyArray<A>) => Effect.Effect<Answers.UserErrors, PlatformWriteError>
+): Effect.Effect<Answers.UserErrors, PlatformWriteError> => {
+  const writeGroup = (group: ReadonlyArray<ToWrite<A>>): Effect.Effect<Answers.UserErrors, PlatformWriteError> =>
+    Effect.gen(function* () {
+      const userErrors = yield* write(group.map(({ input }) => input))
+      const refused = new Set(userErrors.map(({ field }) => field?.[1]))
+      const rest = group.filter((_, index) => !refused.has(String(index)))
+      const refusals = named(userErrors, { metafields: group })
+      return rest.length === 0 || rest.length === group.length ? refusals : [...refusals, ...(yield* writeGroup(rest))]
+    })
+  return Effect.map(Effect.forEach(Arr.chunksOf(metafields, max), writeGroup), (refusals) => refusals.flat())
+}
+
+/**
+ * Sets metafields whose value differs from the current one, and deletes those whose new value is empty. Returns the refusals: Shopify
+ * has written the other metafields.
+ */
 export const setMetafields = (
   client: ShopifyClient,
   store: PlatformStore,
   owners: ReadonlyArray<MetafieldOwner>
-): Effect.Effect<void, PlatformWriteError> =>
+): Effect.Effect<Answers.UserErrors, PlatformWriteError> =>
   Effect.gen(function* () {
     const wanted = owners.flatMap(({ current, entity, id }) => {
       const there = new Map(current.map((field) => [`${field.namespace}.${field.key}`, field.value]))
-      // Our id is first, so that a refusal of another metafield does not keep it back.
+      const sku = valueOf(entity.attributes, "sku")
+      // Our id is first, so that it is there if a later call fails.
       return [{ ...Mapping.idMetafield, type: "id", value: entity.entityId }, ...Mapping.metafieldsOf(entity)].map(
-        (field) => ({ ...field, ownerId: id, there: there.get(`${field.namespace}.${field.key}`) })
+        ({ key, namespace, type, value }) => {
+          const fullKey = `${namespace}.${key}`
+          const name = sku === "" ? fullKey : `${sku}, ${fullKey}`
+          return { name, type, value, there: there.get(fullKey), input: { ownerId: id, namespace, key } }
+        }
       )
     })
     const toSet = wanted
       .filter(({ there = "", type, value }) => value !== "" && !sameValue("", type, there, value))
-      .map(({ key, namespace, ownerId, type, value }) => ({ ownerId, namespace, key, type, value }))
-    for (const metafields of Arr.chunksOf(toSet, maxMetafields)) {
-      const { metafieldsSet } = yield* client.write(store, Documents.setMetafields, Answers.SetMetafields, {
-        metafields
-      })
-      yield* failIfRefused(metafieldsSet.userErrors, { metafields })
-    }
-    const toDelete = wanted
-      .filter(({ there, value }) => value === "" && there !== undefined)
-      .map(({ key, namespace, ownerId }) => ({ ownerId, namespace, key }))
-    for (const metafields of Arr.chunksOf(toDelete, maxDeleted)) {
-      const { metafieldsDelete } = yield* client.write(store, Documents.deleteMetafields, Answers.DeleteMetafields, {
-        metafields
-      })
-      yield* failIfRefused(metafieldsDelete.userErrors, { metafields })
-    }
+      .map(({ input, name, type, value }) => ({ name, input: { ...input, type, value } }))
+    const unset = yield* writeGroups(toSet, maxMetafields, (metafields) =>
+      Effect.map(
+        client.write(store, Documents.setMetafields, Answers.SetMetafields, { metafields }),
+        ({ metafieldsSet }) => metafieldsSet.userErrors
+      )
+    )
+    const toDelete = wanted.filter(({ there, value }) => value === "" && there !== undefined)
+    const undeleted = yield* writeGroups(toDelete, maxDeleted, (metafields) =>
+      Effect.map(
+        client.write(store, Documents.deleteMetafields, Answers.DeleteMetafields, { metafields }),
+        ({ metafieldsDelete }) => metafieldsDelete.userErrors
+      )
+    )
+    return [...unset, ...undeleted]
   })
 
 /** The metafields of a new record. */

@@ -9,7 +9,7 @@ import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
-import { type DefineId, failIfRefused, newMetafields, setMetafields } from "./Metafields.ts"
+import { type DefineId, failIfAny, failIfRefused, newMetafields, setMetafields } from "./Metafields.ts"
 import { makeReadBack } from "./ReadBack.ts"
 
 export const noProduct = new PlatformRefused({
@@ -62,17 +62,16 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       yield* failIfRefused(productSet.userErrors, sent)
       const id = productSet.product?.id
       if (id === undefined) return yield* noId
-      yield* setMetafields(client, store, [{ id, entity: publication, current: current?.metafields.nodes ?? [] }])
       const live = yield* lookups.variantsOf(store, id)
       const matched = Mapping.matchVariants(publication.variants, live)
-      if (isFirst) {
-        const owners = publication.variants.flatMap((entity) => {
-          const found = matched.get(entity.entityId)
-          return found === undefined ? [] : [{ id: found.id, entity, current: found.metafields.nodes }]
-        })
-        yield* setMetafields(client, store, owners)
-      }
+      const variants = (isFirst ? publication.variants : []).flatMap((entity) => {
+        const found = matched.get(entity.entityId)
+        return found === undefined ? [] : [{ id: found.id, entity, current: found.metafields.nodes }]
+      })
+      const product = { id, entity: publication, current: current?.metafields.nodes ?? [] }
+      const refusals = yield* setMetafields(client, store, [product, ...variants])
       yield* orderVariants(client, store, id, publication, matched, live)
+      yield* failIfAny(refusals)
       const found = yield* liveProduct(store, { ...publication, platformId: id })
       if (found === null) return yield* noProduct
       for (const [index, { mediaErrors, status }] of found.product.media.nodes.entries())

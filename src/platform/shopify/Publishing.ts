@@ -19,12 +19,19 @@ import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
-import { type DefineId, defineId, failIfRefused, newMetafields, setMetafields } from "./Metafields.ts"
+import {
+  type DefineId,
+  defineId,
+  failIfAny,
+  failIfRefused,
+  newMetafields,
+  sentence,
+  setMetafields
+} from "./Metafields.ts"
 import { fileFailed, makePublishProduct, noId, noProduct } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
 
-const withMore = (message: string) =>
-  `${message}${/[.!?]$/.test(message) ? "" : "."} The store has taken the other values of this publish.`
+const withMore = (message: string) => `${sentence(message)} The store has taken the other values of this publish.`
 
 /** Whether an answer to a write has a mutation without refusals. */
 const isAccepted = (answer: unknown): boolean =>
@@ -113,7 +120,8 @@ const makePublishVariant =
         { productId, variants }
       )
       yield* failIfRefused(productVariantsBulkUpdate.userErrors, { variants })
-      yield* setMetafields(client, store, [{ id: current.id, entity: publication, current: current.metafields.nodes }])
+      const owner = { id: current.id, entity: publication, current: current.metafields.nodes }
+      yield* failIfAny(yield* setMetafields(client, store, [owner]))
       return toPublished([[entityId, current.id]])
     })
 
@@ -243,7 +251,8 @@ const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
             : { sourcesToUpdate: [sourceUpdate(ours, first)] }
       yield* update(store, { id, ...input, ...members })
       yield* writeParts(store, id, ours, rest)
-      yield* setMetafields(client, store, [{ id, entity: publication, current: current.metafields.nodes }])
+      const owner = { id, entity: publication, current: current.metafields.nodes }
+      yield* failIfAny(yield* setMetafields(client, store, [owner]))
       return toPublished([[publication.entityId, id]])
     })
 }
