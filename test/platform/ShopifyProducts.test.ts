@@ -1,5 +1,5 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Chunk, Effect, Layer, Option, Stream } from "effect"
+import { Chunk, Duration, Effect, Fiber, Layer, Option, Stream } from "effect"
 import { PublicationId } from "../../src/model/Ids.ts"
 import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformClient.ts"
 import type { PlatformWriteError } from "../../src/platform/PlatformErrors.ts"
@@ -8,7 +8,8 @@ import { holds } from "../../src/platform/shopify/Mapping.ts"
 import { again, aPicture, aProduct, attributesOf, aVariant, entity } from "../../src/testing/platform/Publications.ts"
 import { shopifyMetafields } from "../support/ShopifyMetafields.ts"
 import { adminSchema } from "./AdminSchema.ts"
-import { layerServer, layerShopify, openShop } from "./PlatformShops.ts"
+import { layerServer, layerShopify, openShop, tokenOf } from "./PlatformShops.ts"
+import { fillShop } from "./ShopifyCatalog.ts"
 import type { Owner } from "./ShopifyShop.ts"
 
 /** Publishes a product with one variant. Returns later publications of the variant: `values` replace its attributes. */
@@ -474,6 +475,40 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
       })
     )
 
+    it.effect("a refresh waits while other bulk operations of the token run", () =>
+      Effect.gen(function* () {
+        const { pull } = yield* PlatformClient
+        const { asked, script, shop, store } = yield* openShop
+        fillShop(shop, 2)
+        script("RunBulk", "inProgress", 2)
+        const records = Chunk.toReadonlyArray(yield* Stream.runCollect(pull(store)))
+        assert.lengthOf(
+          records.filter(({ kind }) => kind === "product"),
+          2
+        )
+        // Files, products and collections are three operations.
+        assert.lengthOf(
+          asked().filter((name) => name === "RunBulk"),
+          5
+        )
+      })
+    )
+
+    it.effect("a refresh that is interrupted cancels its bulk operation", () =>
+      Effect.gen(function* () {
+        const { pull } = yield* PlatformClient
+        const { asked, script, server, store } = yield* openShop
+        script("BulkState", "hang")
+        const fiber = yield* Effect.fork(Stream.runDrain(pull(store)))
+        yield* Effect.suspend(() => Effect.succeed(server.hanging.get(tokenOf(store)) ?? 0)).pipe(
+          Effect.tap(() => Effect.sleep(2)),
+          Effect.repeat({ until: (hanging) => hanging > 0 })
+        )
+        yield* Fiber.interrupt(fiber)
+        assert.deepStrictEqual(asked(), ["RunBulk", "BulkState", "CancelBulk"])
+      })
+    )
+
     it.effect("a variant is read with 250 metafields", () =>
       Effect.gen(function* () {
         const { find, publish, readBack } = yield* PlatformClient
@@ -504,6 +539,25 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
             245
           )
         }
+      })
+    )
+  })
+
+  layer(layerShopify({ bulkStartLimit: Duration.zero }).pipe(Layer.provideMerge(layerServer)), {
+    excludeTestServices: true
+  })((it) => {
+    it.effect("a refresh fails if other bulk operations of the token do not end", () =>
+      Effect.gen(function* () {
+        const { pull } = yield* PlatformClient
+        const { asked, script, store } = yield* openShop
+        script("RunBulk", "inProgress", 9)
+        const failed = yield* Effect.flip(Stream.runDrain(pull(store)))
+        assert.deepEqual({ ...failed, message: failed.message }, {
+          _tag: "PlatformUnavailable",
+          reason: "throttled",
+          message: "The store's platform cannot be reached: it limits the number of requests."
+        } as never)
+        assert.deepStrictEqual(asked(), ["RunBulk"])
       })
     )
   })

@@ -26,6 +26,7 @@ export type Fault =
   | "odd"
   | "refused"
   | "frozen"
+  | "inProgress"
 
 /** The result of a bulk operation. `times`: how often it has each root; a collection it has once, with as many members. */
 interface Bulk {
@@ -229,6 +230,13 @@ export class ShopifyServer {
         return response.end(
           JSON.stringify({ errors: [{ message: "Access denied for field.", extensions: { code: "ACCESS_DENIED" } }] })
         )
+      case "inProgress": {
+        // Recorded from Shopify's Admin API: the sixth bulk query of a token.
+        const message =
+          "A bulk query operation for this app and shop is already in progress: gid://shopify/BulkOperation/1."
+        const userErrors = [{ field: null, message, code: "OPERATION_IN_PROGRESS" }]
+        return response.end(JSON.stringify({ data: { bulkOperationRunQuery: { bulkOperation: null, userErrors } } }))
+      }
       case "busy":
         return response.writeHead(429).end("slow down")
       case "busyForASecond":
@@ -281,6 +289,7 @@ export class ShopifyServer {
         this.#bulk.set(`/bulk/${this.#bulk.size + 1}`, { lines, times, looks: 0 })
         return { bulkOperation: { id }, userErrors: [] }
       },
+      bulkOperationCancel: () => ({ userErrors: [] }),
       bulkOperation: ({ id }: Input) => {
         const path = `/bulk/${id.split("/").at(-1)}`
         const bulk = this.#bulk.get(path)

@@ -1,4 +1,5 @@
-import { Chunk, Effect, Either, Option, Schema, Stream } from "effect"
+import { Chunk, Duration, Effect, Either, Option, Schema, Stream } from "effect"
+import { monotonicMillis } from "../../runtime/MonotonicClock.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { type PlatformReadError, PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
 import type { PlatformRecord } from "../PlatformRecord.ts"
@@ -76,14 +77,32 @@ interface BulkResult {
   readonly roots: number
 }
 
-/** Runs a bulk operation and waits until it is complete. */
-const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
+/** Codes with which Shopify refuses to start a bulk operation until others have ended. */
+const waiting: ReadonlySet<string | null> = new Set(["OPERATION_IN_PROGRESS", "LIMIT_REACHED"])
+
+/**
+ * Starts a bulk operation. A token may run only a few at once; others are from other programs, or from refreshes that have
+ * stopped.
+ */
+const startBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
   Effect.gen(function* () {
-    // Starting is a mutation, but `read` may repeat it: a second start does not change the store.
-    const { bulkOperationRunQuery } = yield* client.read(store, Documents.runBulk, Answers.RunBulk, { query })
-    yield* failIfRefused(bulkOperationRunQuery.userErrors, { query })
-    const id = bulkOperationRunQuery.bulkOperation?.id
-    if (id === undefined) return yield* nonsense
+    const end = (yield* monotonicMillis) + Duration.toMillis(client.options.bulkStartLimit)
+    for (;;) {
+      // Starting is a mutation, but `read` may repeat it: a second start does not change the store.
+      const { bulkOperationRunQuery } = yield* client.read(store, Documents.runBulk, Answers.RunBulk, { query })
+      const { bulkOperation, userErrors } = bulkOperationRunQuery
+      if (!userErrors.some(({ code }) => waiting.has(code))) {
+        yield* failIfRefused(userErrors, { query })
+        return bulkOperation === null ? yield* nonsense : bulkOperation.id
+      }
+      if ((yield* monotonicMillis) >= end) return yield* new PlatformUnavailable({ reason: "throttled" })
+      yield* Effect.sleep(client.options.pollEvery)
+    }
+  })
+
+/** Waits until a bulk operation is complete. */
+const awaitBulk = (client: ShopifyClient, store: PlatformStore, id: string) =>
+  Effect.gen(function* () {
     for (;;) {
       const { bulkOperation } = yield* client.read(store, Documents.bulkState, Answers.BulkState, { id })
       if (bulkOperation === null) return yield* nonsense
@@ -100,6 +119,14 @@ const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
       yield* Effect.sleep(client.options.pollEvery)
     }
   })
+
+/** Runs a bulk operation. One that nobody waits for any more is cancelled, because it would keep others from starting. */
+const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
+  Effect.flatMap(startBulk(client, store, query), (id) =>
+    Effect.onInterrupt(awaitBulk(client, store, id), () =>
+      Effect.ignore(client.read(store, Documents.cancelBulk, Schema.Unknown, { id }, client.options.liveLimit))
+    )
+  )
 
 /** The lines of the file, grouped by root. Only one group is in memory at a time. */
 const roots = (client: ShopifyClient, url: string) =>

@@ -21,6 +21,8 @@ export interface ShopifyOptions {
   readonly firstDelay: Duration.Duration
   /** Interval between two reads of a bulk operation's state. */
   readonly pollEvery: Duration.Duration
+  /** How long to wait for other bulk operations to end. */
+  readonly bulkStartLimit: Duration.Duration
 }
 
 export const defaultOptions: ShopifyOptions = {
@@ -29,7 +31,8 @@ export const defaultOptions: ShopifyOptions = {
   liveLimit: Duration.seconds(5),
   callLimit: Duration.seconds(30),
   firstDelay: Duration.millis(500),
-  pollEvery: Duration.seconds(2)
+  pollEvery: Duration.seconds(2),
+  bulkStartLimit: Duration.minutes(5)
 }
 
 /** Maximum number of repetitions after the first attempt. */

@@ -158,6 +158,8 @@ export const bulkState = `query BulkState($id: ID!) {
   bulkOperation(id: $id) { status errorCode rootObjectCount url }
 }`
 
+export const cancelBulk = `mutation CancelBulk($id: ID!) { bulkOperationCancel(id: $id) { ${userErrors} } }`
+
 export const productById = `query ProductById($id: ID!) { product(id: $id) { ${liveProduct} } }`
 
 export const productByCustomId = `query ProductByCustomId($customId: UniqueMetafieldValueInput!) {
