@@ -509,6 +509,32 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
       })
     )
 
+    it.effect("a product with so many metafields of variants that one call may not have them is published", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { asked, shop, store } = yield* openShop
+        const care = { "care.dry": "flat", "care.iron": "no", "care.spin": "no", "care.bleach": "no" }
+        const variants = Array.from({ length: 400 }, (_, index) => {
+          const variant = aVariant(`${index}`)
+          const options = { option1: `${index % 20}`, option2: `${Math.floor(index / 20)}` }
+          return { ...variant, attributes: { ...variant.attributes, ...attributesOf({ ...care, ...options }) } }
+        })
+        const product = { ...aProduct(), variants }
+        const published = yield* publish(store, product)
+        const [live] = shop.products.values()
+        assert.deepStrictEqual(
+          live?.variantList.map(({ metafieldValues }) => metafieldValues.map(({ key }) => key).sort()),
+          Array(400).fill(["bleach", "dry", "entity_id", "iron", "spin", "wash_at"])
+        )
+        const called = asked().filter((name) => name.startsWith("Set"))
+        assert.deepStrictEqual(called.slice(0, 2), ["SetProduct", "SetMetafields"])
+        // 336 variants have their metafields in the first call: 10 + 400 * 0.2 + 1.9 + 336 * 2.4 points are below 900. The other 64
+        // and the product have 386 metafields.
+        assert.lengthOf(called, 17)
+        assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, product)), published)
+      })
+    )
+
     it.effect("a variant is read with 250 metafields", () =>
       Effect.gen(function* () {
         const { find, publish, readBack } = yield* PlatformClient

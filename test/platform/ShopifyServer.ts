@@ -91,6 +91,15 @@ const tooLong = (input: unknown, path = ""): number | undefined => {
     .find((length) => length !== undefined)
 }
 
+/** The cost of a call of productSet, in points, by the descriptions of `ProductSetInput` in the schema. */
+const productSetCost = ({ files = [], variants = [] }: Input) =>
+  variants.reduce(
+    (cost: number, { metafields = [] }: Input) => cost + 0.2 + 0.4 * metafields.length,
+    10 + 1.9 * files.length
+  )
+
+const maxCost = 1_000
+
 const operationOf = (document: DocumentNode) => {
   const [definition] = document.definitions
   if (definition?.kind !== "OperationDefinition") throw new Error("no operation")
@@ -276,6 +285,10 @@ export class ShopifyServer {
     if (length !== undefined) {
       const message = `The input array size of ${length} is greater than the maximum allowed of ${maxElements}.`
       return { errors: [{ message, extensions: { code: "MAX_INPUT_SIZE_EXCEEDED" } }] }
+    }
+    if (operationOf(document).name === "SetProduct" && productSetCost(variables.input) > maxCost) {
+      const message = `Query cost is ${productSetCost(variables.input)}, which exceeds the single query max cost limit (${maxCost}).`
+      return { errors: [{ message, extensions: { code: "MAX_COST_EXCEEDED" } }] }
     }
     const rootValue = {
       ...rootOf(shop),

@@ -81,6 +81,13 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
 }
 
 /**
+ * Maximum cost of a call of productSet, in points. Shopify refuses a call above 1,000 for good. The costs of parts of its input are
+ * those of Shopify's schema (`ProductSetInput`).
+ */
+const maxCost = 900
+const costOf = { call: 10, variant: 0.2, file: 1.9, variantMetafield: 0.4 }
+
+/**
  * The input with all variants of the product and their options. It includes variants that only the store has, because
  * productSet deletes variants that are missing from its input.
  */
@@ -94,6 +101,16 @@ const firstVariants = (
   const unmatched = live.filter(({ id }) => !matchedIds.has(id))
   const options = Mapping.optionsOf(publication, publication.variants)
   const names = options.map(({ name }) => name)
+  const variantCount = publication.variants.length + unmatched.length
+  let cost = costOf.call + variantCount * costOf.variant + publication.media.length * costOf.file
+  /** The metafields of a new variant, or none if they would cost too much: setMetafields writes them later. */
+  const affordable = (variant: PublishedEntity) => {
+    const metafields = newMetafields(variant)
+    const more = metafields.length * costOf.variantMetafield
+    if (cost + more > maxCost) return {}
+    cost += more
+    return { metafields }
+  }
   return {
     productOptions: options.map(({ name, values }) => ({
       name,
@@ -111,7 +128,7 @@ const firstVariants = (
         const id = matched.get(variant.entityId)?.id
         const values = { ...Mapping.variantInput(variant), optionValues: Mapping.optionValuesOf(variant, names) }
         // An existing variant's metafields are set later, because a list in this input would replace all of them.
-        return id === undefined ? { ...values, metafields: newMetafields(variant) } : { id, ...values }
+        return id === undefined ? { ...values, ...affordable(variant) } : { id, ...values }
       }),
       ...unmatched.map(({ id, selectedOptions }) => ({
         id,
