@@ -100,19 +100,22 @@ export const typeMisfit = (type: string): string | undefined =>
 /** Shopify's limits: a namespace of up to 255 characters, a key of up to 64. */
 const metafieldKey = /^([\w-]{1,255})\.([\w-]{1,64})$/
 
+/** Shopify refuses to write shorter namespaces and keys, though a store may have metafields with them. */
+const newMetafieldKey = /^([\w-]{3,255})\.([\w-]{2,64})$/
+
 export const isMetafieldKey = (key: string): boolean => metafieldKey.test(key)
 
 const maxDescription = 1_000
 
 /** Checks a definition. ValidationFailed lists all issues. */
 export const checkDefinition = (given: NewDefinition): Either.Either<AccountMetafieldDefinition, ValidationFailed> => {
-  const [, namespace = "", key = ""] = metafieldKey.exec(given.key) ?? []
+  const [, namespace = "", key = ""] = newMetafieldKey.exec(given.key) ?? []
   const name = given.name?.trim() ?? key
   const description = given.description?.trim() || null
   const wrong = {
     key:
       key === ""
-        ? "must be namespace.key, of letters, digits, _ and -, with up to 255 characters before the dot and 64 after it"
+        ? "must be namespace.key, of letters, digits, _ and -, with 3 to 255 characters before the dot and 2 to 64 after it"
         : undefined,
     type: typeMisfit(given.type),
     name: key === "" && given.name === undefined ? undefined : nameMisfit(name),

@@ -315,6 +315,12 @@ for (const engine of featureServiceEngines)
                 yield* refusal(definitions.create({ ...given, key: "hours", type: "text", name: " " })),
                 /^key: must be namespace\.key.*; type: must be one of .*; name: must have 1 to 200 characters$/
               )
+              // Shopify would refuse to write them.
+              for (const key of ["ca.hours", "care.h"])
+                assert.strictEqual(
+                  yield* refusal(definitions.create({ ...given, key })),
+                  "key: must be namespace.key, of letters, digits, _ and -, with 3 to 255 characters before the dot and 2 to 64 after it"
+                )
               const { definition } = yield* definitions.create({ ...given, description: "Of drying." })
               assert.deepInclude(definition, {
                 key: "hours",

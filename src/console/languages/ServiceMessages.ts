@@ -75,7 +75,7 @@ export const rules: ReadonlyArray<Sentence> = [
   "must have 1 to {max} changes",
   "writes the same field as changes[{count}]",
   "must be a number above 0 and below 100, with at most two decimals, such as 20 or 12.5",
-  "must be namespace.key, of letters, digits, _ and -, with up to 255 characters before the dot and 64 after it",
+  "must be namespace.key, of letters, digits, _ and -, with 3 to 255 characters before the dot and 2 to 64 after it",
   "must be text of at most {count} characters",
   "is on the platform {platform}, for which this process has no adapter: nothing can be published to it"
 ]
