@@ -215,6 +215,18 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
             "input.variants.0"
           ],
           [
+            {
+              ...product,
+              attributes: {
+                ...product.attributes,
+                ...attributesOf({ options: '[{"name":"Size / Fit","values":["S","M"]}]' })
+              }
+            },
+            "INVALID_INPUT",
+            "Size / Fit: The name contains unsupported sequence ' / '",
+            "input.productOptions.0.name"
+          ],
+          [
             changed({ "care.wash_at": "hot" }),
             "USER_ERROR",
             "JUMPER-S, care.wash_at: Value must be an integer.",

@@ -277,6 +277,12 @@ export class ShopifyShop {
         userErrors: [{ field: ["input", "title"], message: "is too long (maximum is 255 characters)" }]
       }
     const { files, metafields, productOptions, variants, ...values } = input
+    const names: ReadonlyArray<string> = (productOptions ?? []).map(({ name }: Input) => name)
+    const misnamed = names.findIndex((name) => name.includes(" / "))
+    if (misnamed >= 0) {
+      const field = ["input", "productOptions", String(misnamed), "name"]
+      return { product: null, ...complaint(field, "The name contains unsupported sequence ' / '", "INVALID_INPUT") }
+    }
     const refused = variantErrors(variants ?? [], ["input"])
     if (refused.length > 0) return { product: null, userErrors: refused }
     let product = this.findProduct(identifier)

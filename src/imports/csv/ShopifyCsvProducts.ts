@@ -249,7 +249,8 @@ export class ShopifyCsvProducts {
       handle,
       writtenHandle: line.cell("handle").trim(),
       values,
-      options: optionNames.map((column) => line.read(column, Cells.lineOfText)?.trim() ?? ""),
+      // Shopify refuses " / " in the name of an option, because it separates the values in a variant's title.
+      options: optionNames.map((column) => line.read(column, Cells.lineOfText)?.trim().replaceAll(" / ", "/") ?? ""),
       identities: new Map(),
       variants: [],
       images: new Map()

@@ -396,6 +396,16 @@ describe("Shopify export", () => {
     })
   )
 
+  it.effect("reads a slash between spaces in an option name without the spaces", () =>
+    Effect.gen(function* () {
+      const [product] = yield* read(lines("Handle,Title,Option1 Name,Option1 Value", "mug,Mug, Size / Fit ,S / slim"))
+      assert.deepStrictEqual(
+        [product?.values.options, product?.variants.map(({ values }) => values.option1)],
+        ['[{"name":"Size/Fit","values":["S / slim"]}]', ["S / slim"]]
+      )
+    })
+  )
+
   it.effect("treats handles in any case as the same product, in lower case as Shopify does", () =>
     Effect.gen(function* () {
       const products = yield* read(
