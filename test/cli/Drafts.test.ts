@@ -125,7 +125,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         assert.match(yield* hours(), /^care\.hours: must be a whole number/)
         assert.match(
           yield* refusal("definition", "set-type", "product", "care.hours", "number"),
-          /^TYPE: must be one of article_reference, boolean, /
+          /^TYPE: must be one of antenna_gain, area, /
         )
         assert.match(yield* said("definition", "list"), /^product {5}number_integer {12}care\.hours {2}"Hours"$/m)
         const { definition, retyped } = yield* json("definition", "set-type", "product", "care.hours", "date")

@@ -85,7 +85,7 @@ layer(PagesServer, { excludeTestServices: true })("an e-mail address that the op
       assertErrorPage(refused, 409, /<h1>Team<\/h1>/)
       assert.include(textOf(refused), `${email} was disabled by the operator, who alone can enable this user.`)
       assert.strictEqual((yield* send(`${path}/link`, { id })).status, 409)
-      assert.strictEqual((yield* send(`${path}/cancel`, { id })).status, 404)
+      assert.strictEqual((yield* send(`${path}/cancel`, { id })).status, 409)
       assert.strictEqual((yield* send(path, { email, role: "edit" })).status, 400)
       assert.isNotNull((yield* users.list(accountId)).find((user) => user.id === id)?.disabledAt ?? null)
 

@@ -162,7 +162,7 @@ export const setMetafields = (
       )
     })
     const toSet = wanted
-      .filter(({ there = "", type, value }) => value !== "" && !sameValue("", type, there, value))
+      .filter(({ there, type, value }) => value !== "" && (there === undefined || !sameValue("", type, there, value)))
       .map(({ input, name, type, value }) => ({ name, input: { ...input, type, value } }))
     const unset = yield* writeGroups(toSet, maxMetafields, (metafields) =>
       Effect.map(
