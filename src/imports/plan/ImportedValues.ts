@@ -61,9 +61,7 @@ const isUntold = (
 /** Values that platforms give fields that a publish left empty (recorded from Shopify's Admin API). */
 const filledByPlatform: Readonly<Record<EntityKind, Values>> = {
   product: { status: "active", options: '[{"name":"Title","values":["Default Title"]}]' },
-  variant: {
-    ...{ title: "Default Title", option1: "Default Title", price: "0", taxable: "true", requires_shipping: "true" }
-  },
+  variant: { title: "Default Title", option1: "Default Title", price: "0", taxable: "true", requires_shipping: "true" },
   collection: { sort_order: "best-selling" },
   media: {}
 }
