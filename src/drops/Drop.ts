@@ -114,7 +114,7 @@ export const Overlap = Schema.Struct({
 })
 export type Overlap = typeof Overlap.Type
 
-/** Maximum number of changes of a drop. It is limited because one transaction writes all of them. */
+/** Maximum number of changes of a drop. It is limited because answers and each part of a step read all of them. */
 export const maxDropChanges = 250
 
 const isTimezone = (name: string) =>

@@ -26,6 +26,9 @@ import {
   type PlannedStep,
   refusalOf,
   startDrop,
+  takePart,
+  targetsToEnd,
+  targetsToStart,
   unlinkedBeforePublished,
   unlinkedBeforeReverted,
   type ValuesToPublish,
@@ -61,7 +64,7 @@ const makeSettleStarts = Effect.gen(function* () {
     )
 })
 
-/** Starts and ends drops: writes their drafts and requests their publishes. */
+/** Starts and ends drops, a part of one at a time: writes their drafts and requests their publishes. */
 const makeStartAndEnd = Effect.gen(function* () {
   const changes = yield* CatalogChanges
   const definitions = yield* MetafieldDefinitions
@@ -108,30 +111,30 @@ const makeStartAndEnd = Effect.gen(function* () {
 
   const start = (due: DueStep, drop: LockedDrop) =>
     Effect.gen(function* () {
-      const linked = yield* stores.list(due.accountId)
-      const publishable = new Set(linked.filter(({ platform }) => platform !== "none").map(({ id }) => id))
-      const pairs = drop.changes.flatMap(({ entity_id: entityId, store_id }) =>
-        (store_id === null ? [...publishable] : [store_id]).map((storeId) => ({ entityId, storeId }))
-      )
-      const locked = yield* lockTargets(due.accountId, pairs)
-      const step = startDrop(drop, publishable, locked, yield* definitions.rules(due.accountId))
+      const targets = targetsToStart(drop, yield* stores.list(due.accountId))
+      const part = takePart(targets)
+      const locked = yield* lockTargets(due.accountId, part)
+      const { outcomes, ...step } = startDrop(drop.changes, part, locked, yield* definitions.rules(due.accountId))
       // A change that fails at the start is withdrawn, and its end does nothing.
       const effects = yield* carryOut(due.id, step, true)
-      yield* repo.move(due, { status: "applying", next: "settle_start", effects, outcomes: [] })
+      const next = part.length < targets.length ? "start" : "settle_start"
+      yield* repo.move(due, { status: "applying", next, effects, outcomes })
     })
 
   const end = (due: DueStep, drop: LockedDrop) =>
     Effect.gen(function* () {
-      const locked = yield* lockTargets(due.accountId, drop.effects)
       const linked = yield* linkedIds(due.accountId)
-      const isLate = (effect: DropEffect) => isUnsettled(effect) && linked.has(effect.storeId)
-      const late = drop.effects.filter(isLate)
+      const targets = targetsToEnd(drop.effects, linked)
+      const part = takePart(targets)
+      const locked = yield* lockTargets(due.accountId, part)
+      const late = part.filter(isUnsettled)
       const settled = yield* settleStarts(due.accountId, late, yield* publishing.find(publicationsOf(late)), linked)
       const failed = settled.filter(({ outcome }) => outcome === "failed")
-      const step = endDrop([...drop.effects.filter((effect) => !isLate(effect)), ...settled], linked, locked)
+      const step = endDrop([...part.filter((effect) => !isUnsettled(effect)), ...settled], linked, locked)
       const changes = [...step.changes, ...withdrawFailed(failed, locked)]
       const effects = yield* carryOut(due.id, { ...step, changes }, false)
-      yield* repo.move(due, { status: drop.status, next: "settle_end", effects: [...effects, ...failed], outcomes: [] })
+      const next = part.length < targets.length ? "end" : "settle_end"
+      yield* repo.move(due, { status: drop.status, next, effects: [...effects, ...failed], outcomes: [] })
     })
 
   return { start, end }
@@ -237,8 +240,8 @@ const settleStart = (
 }
 
 /**
- * Carries out one due step in one transaction. False: an import locks the account, the step is not due any more, another process has
- * it, a publish that it must settle has not ended, or it failed.
+ * Carries out one due step, or a part of it, in one transaction. False: an import locks the account, the step is not due any more,
+ * another process has it, a publish that it must settle has not ended, or it failed.
  */
 export const makeDropExecution = Effect.gen(function* () {
   const drafts = yield* DraftsRepo

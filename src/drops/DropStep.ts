@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Array as Arr, Schema } from "effect"
 import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
 import { layersOf } from "../drafts/Divergence.ts"
 import { typesFor } from "../drafts/DraftWrite.ts"
@@ -8,6 +8,7 @@ import { misfitOfField } from "../model/AttributeRules.ts"
 import { AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import { PublishError } from "../model/PublishState.ts"
+import { filesOnly, type Store } from "../model/Store.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { DropOutcome, DropStatus, PlannedChange } from "./Drop.ts"
 
@@ -45,15 +46,20 @@ export const DropEffect = Schema.Struct({
 })
 export type DropEffect = typeof DropEffect.Type
 
+const LockedChange = Schema.Struct({ ...PlannedChange.fields, outcome: Schema.NullOr(DropOutcome) })
+
 /** A drop whose next step is being carried out. The transaction holds its row lock. */
 export const LockedDrop = Schema.Struct({
   actor: ActorJson,
   status: DropStatus,
   endsAt: Schema.NullOr(Timestamp),
-  changes: Schema.Array(PlannedChange),
+  changes: Schema.Array(LockedChange),
   effects: Schema.Array(DropEffect)
 })
 export type LockedDrop = typeof LockedDrop.Type
+
+/** A change on one of its stores. `ordinal`: index of the change. */
+export type StepTarget = Pick<DropEffect, "ordinal" | "entityId" | "storeId">
 
 /** The outcome of a change on all its stores. */
 export interface ChangeOutcome {
@@ -69,7 +75,7 @@ export interface ValuesToPublish {
   readonly values: Readonly<Record<string, string>>
 }
 
-/** The plan of a start or an end: drafts to write, values to publish and effects to save. */
+/** The plan of a part of a start or an end: drafts to write, values to publish and effects to save. */
 export interface PlannedStep {
   readonly effects: ReadonlyArray<DropEffect>
   readonly changes: ReadonlyArray<CatalogChange>
@@ -161,38 +167,73 @@ const startError = (
   return misfit && failure("INVALID_VALUE", `The ${misfit.at} ${field} ${misfit.message}.`)
 }
 
+/** The effects of each change. */
+const byOrdinal = Arr.groupBy(({ ordinal }: DropEffect) => String(ordinal))
+
+/** Maximum number of publishes that one transaction requests: until it ends, all writers of the account wait. */
+const maxPublishes = 50
+
 /**
- * Plans the start: each value becomes an override of the store, and only the changed fields are published. A drop with effects has
- * started before: it starts on the stores that were not linked then, and are now.
+ * The next targets of a step, which one transaction carries out. All targets of an entity are in one part, because their values are
+ * published together. If an entity alone has more than `maxPublishes`, it is a part.
+ */
+export const takePart = <T extends StepTarget>(targets: ReadonlyArray<T>): ReadonlyArray<T> => {
+  const part: Array<T> = []
+  let publishes = 0
+  for (const own of Object.values(Arr.groupBy(targets, ({ entityId }) => entityId))) {
+    publishes += new Set(own.map(({ storeId }) => storeId)).size
+    if (part.length > 0 && publishes > maxPublishes) return part
+    part.push(...own)
+  }
+  return part
+}
+
+/**
+ * The targets on which a drop has still to start, perhaps on stores that do not have the entity. A change that has started before
+ * starts on the stores that were not linked then, and are now.
+ */
+export const targetsToStart = (
+  { changes, effects }: Pick<LockedDrop, "changes" | "effects">,
+  stores: ReadonlyArray<Store>
+): ReadonlyArray<StepTarget> => {
+  const linked = new Set(stores.map(({ id }) => id))
+  const publishable = stores.filter(({ platform }) => platform !== filesOnly).map(({ id }) => id)
+  const earlier = byOrdinal(effects)
+  return changes.flatMap(({ entity_id: entityId, outcome, store_id }, ordinal) => {
+    const own = earlier[ordinal] ?? []
+    const hasStarted = outcome !== null || own.length > 0
+    const unlinked = own.filter((effect) => isNotLinked(effect) && linked.has(effect.storeId))
+    const storeIds = hasStarted ? unlinked.map(({ storeId }) => storeId) : store_id === null ? publishable : [store_id]
+    return storeIds.map((storeId) => ({ ordinal, entityId, storeId }))
+  })
+}
+
+/**
+ * Plans a part of the start: each value becomes an override of the store, and only the changed fields are published. `outcomes`: of
+ * changes that no store has.
  */
 export const startDrop = (
-  { changes, effects: earlier }: Pick<LockedDrop, "changes" | "effects">,
-  publishable: ReadonlySet<StoreId>,
+  changes: ReadonlyArray<PlannedChange>,
+  part: ReadonlyArray<StepTarget>,
   locked: LockedCatalog,
   rules: KeyRules
-): PlannedStep => {
-  const effects = changes.flatMap((change, ordinal): ReadonlyArray<DropEffect> => {
-    const { entity_id: entityId, field, store_id, value } = change
-    const onStores = locked.aggregates.get(entityId)?.storeIds ?? []
-    const storeIds = store_id === null ? onStores.filter((id) => publishable.has(id)) : [store_id]
-    const isOpen = (storeId: StoreId) =>
-      earlier.length === 0 ||
-      earlier.some((effect) => effect.ordinal === ordinal && effect.storeId === storeId && isNotLinked(effect))
-    return storeIds.filter(isOpen).map((storeId) => {
-      const base = { ordinal, entityId, storeId, field, value, publicationId: null }
-      const error = startError(change, storeId, locked, rules)
-      if (error !== undefined) return { ...base, overrideBefore: null, acceptedBefore: "", outcome: "failed", error }
-      const version = versionOn(locked, entityId, storeId)
-      return {
-        ...base,
-        overrideBefore: version?.overrides[field] ?? null,
-        acceptedBefore: valueOf(version?.accepted?.attributes ?? {}, field),
-        outcome: null,
-        error: null
-      }
-    })
+): PlannedStep & { readonly outcomes: ReadonlyArray<ChangeOutcome> } => {
+  const effects = part.flatMap(({ entityId, ordinal, storeId }): ReadonlyArray<DropEffect> => {
+    const change = changes[ordinal]
+    if (change === undefined) return []
+    const { field, store_id, value } = change
+    if (store_id === null && !locked.aggregates.get(entityId)?.storeIds.includes(storeId)) return []
+    const base = { ordinal, entityId, storeId, field, value, publicationId: null }
+    const error = startError(change, storeId, locked, rules)
+    if (error !== undefined) return [{ ...base, overrideBefore: null, acceptedBefore: "", outcome: "failed", error }]
+    const version = versionOn(locked, entityId, storeId)
+    const overrideBefore = version?.overrides[field] ?? null
+    const acceptedBefore = valueOf(version?.accepted?.attributes ?? {}, field)
+    return [{ ...base, overrideBefore, acceptedBefore, outcome: null, error: null }]
   })
   const started = effects.filter(({ outcome }) => outcome === null)
+  const withEffects = new Set(effects.map(({ ordinal }) => ordinal))
+  const ordinals = new Set(part.map(({ ordinal }) => ordinal))
   return {
     effects,
     changes: started.map(({ entityId, field, storeId, value }) => {
@@ -200,7 +241,8 @@ export const startDrop = (
       const types = kind === undefined ? {} : typesFor(rules, kind, [field])
       return CatalogChange.SetOverrides({ entityId, storeId, values: { [field]: value }, types })
     }),
-    publishes: toPublishes(started)
+    publishes: toPublishes(started),
+    outcomes: [...ordinals].filter((ordinal) => !withEffects.has(ordinal)).map((ordinal) => outcomeOf(ordinal, []))
   }
 }
 
@@ -217,15 +259,25 @@ const restoreOverride = ({ entityId, field, overrideBefore, storeId }: DropEffec
   })
 
 /**
- * Plans the end: applied changes get their earlier values back. Fields that were edited meanwhile do not change. Changes on stores
- * that are not linked fail, and end when the store is linked again.
+ * The effects that have still to end. Unsettled ones are among them: their start is settled first. Those that failed because their
+ * store was unlinked wait until it is linked again.
+ */
+export const targetsToEnd = (
+  effects: ReadonlyArray<DropEffect>,
+  linked: ReadonlySet<StoreId>
+): ReadonlyArray<DropEffect> =>
+  effects.filter((effect) => effect.outcome === "applied" || (isUnlinked(effect) && linked.has(effect.storeId)))
+
+/**
+ * Plans a part of the end: applied changes get their earlier values back. Fields that were edited meanwhile do not change. Changes on
+ * stores that are not linked fail, and end when the store is linked again.
  */
 export const endDrop = (
   effects: ReadonlyArray<DropEffect>,
   linked: ReadonlySet<StoreId>,
   locked: LockedCatalog
 ): PlannedStep => {
-  // The end of an unsettled effect waits until its store is linked again and its start is settled.
+  // The start of an effect may have failed when it was settled.
   const toEnd = effects.filter((effect) => effect.outcome === "applied" || isUnended(effect))
   const onLinked = toEnd.filter(({ storeId }) => linked.has(storeId))
   const open = onLinked.filter((effect) => isUntouched(locked, effect))
@@ -253,16 +305,20 @@ export const withdrawFailed = (
 
 const worstFirst = ["failed", "skipped", "applied", "reverted"] as const
 
-/** The outcome of each change: the worst of its stores' outcomes. A change without any store has failed. */
-export const outcomesOf = (count: number, effects: ReadonlyArray<DropEffect>): ReadonlyArray<ChangeOutcome> =>
-  Array.from({ length: count }, (_, ordinal) => {
-    const own = effects.filter((effect) => effect.ordinal === ordinal)
-    if (own.length === 0) return { ordinal, outcome: "failed" as const, error: onNoStore }
-    if (own.some(({ outcome }) => outcome === null)) return { ordinal, outcome: null, error: null }
-    const error = own.find(({ outcome }) => outcome === "failed")?.error
-    return {
-      ordinal,
-      outcome: worstFirst.find((each) => own.some(({ outcome }) => outcome === each)) ?? null,
-      error: error ? failure(error.code, error.message) : null
-    }
-  })
+/** The worst outcome of a change on its stores. A change without any store has failed. `effects`: those of the change. */
+const outcomeOf = (ordinal: number, effects: ReadonlyArray<DropEffect>): ChangeOutcome => {
+  if (effects.length === 0) return { ordinal, outcome: "failed", error: onNoStore }
+  if (effects.some(({ outcome }) => outcome === null)) return { ordinal, outcome: null, error: null }
+  const error = effects.find(({ outcome }) => outcome === "failed")?.error
+  return {
+    ordinal,
+    outcome: worstFirst.find((each) => effects.some(({ outcome }) => outcome === each)) ?? null,
+    error: error ? failure(error.code, error.message) : null
+  }
+}
+
+/** The outcome of each change. */
+export const outcomesOf = (count: number, effects: ReadonlyArray<DropEffect>): ReadonlyArray<ChangeOutcome> => {
+  const own = byOrdinal(effects)
+  return Array.from({ length: count }, (_, ordinal) => outcomeOf(ordinal, own[ordinal] ?? []))
+}

@@ -92,7 +92,7 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
              (
                SELECT json_agg(json_build_object(
                         'entity_id', c.entity_id, 'entity_type', e.kind, 'store_id', c.store_id, 'field', c.field,
-                        'value', c.value
+                        'value', c.value, 'outcome', c.outcome
                       ) ORDER BY c.ordinal)
                FROM drop_change c
                JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
@@ -123,12 +123,11 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
       Effect.gen(function* () {
         const drop = yield* lock(step)
         if (Option.isNone(drop) || (step.step !== "start" && step.step !== "end")) return drop
-        const claimed = yield* sql`
+        yield* sql`
           INSERT INTO drop_claim (account_id, drop_id, step)
           VALUES (${step.accountId}, ${step.id}, ${step.step})
-          ON CONFLICT DO NOTHING
-          RETURNING step`
-        return claimed.length === 0 ? Option.none() : drop
+          ON CONFLICT DO NOTHING`
+        return drop
       }).pipe(orDie)
   }
 }
@@ -166,9 +165,6 @@ const makeReopen =
           SELECT f.drop_id, f.ordinal FROM drop_effect f
           JOIN drop d ON d.account_id = ${accountId} AND d.id = f.drop_id
           WHERE ${hasFailed(notLinkedCode)} AND ${isUnended} AND (d.ends_at IS NULL OR d.ends_at > app_now())
-        ), unclaimed AS (
-          DELETE FROM drop_claim c
-          WHERE c.account_id = ${accountId} AND c.step = 'start' AND c.drop_id IN (SELECT r.drop_id FROM reopened r)
         ), changed AS (${clearOutcomes})
         UPDATE drop d SET status = 'applying', next_step = 'start'
         WHERE d.account_id = ${accountId} AND d.id IN (SELECT r.drop_id FROM reopened r)
@@ -183,14 +179,8 @@ const makeReopen =
         WHERE d.account_id = ${accountId} AND d.id IN (SELECT r.drop_id FROM reopened r) AND d.next_step IS NULL
         RETURNING d.id`
       const ended = yield* sql`
-        WITH unclaimed AS (
-          DELETE FROM drop_claim c
-          WHERE c.account_id = ${accountId} AND c.step = 'end'
-            AND c.drop_id IN (SELECT f.drop_id FROM drop_effect f WHERE ${isUnlinked})
-          RETURNING c.drop_id
-        )
         UPDATE drop d SET next_step = 'end'
-        WHERE d.account_id = ${accountId} AND d.id IN (SELECT u.drop_id FROM unclaimed u)
+        WHERE d.account_id = ${accountId} AND d.id IN (SELECT f.drop_id FROM drop_effect f WHERE ${isUnlinked})
         RETURNING d.id`
       const reopened = started.length + unstarted.length + unreverted.length + ended.length
       if (hints !== undefined && reopened > 0) yield* hints.add(accountId)

@@ -269,11 +269,13 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen">
       const account = (yield* Ref.get(store)).get(accountId)
       const drop = account?.drops.get(id)
       if (account === undefined || drop?.nextStep !== step) return Option.none()
-      if (!isDue(account, drop, yield* now) || drop.claims.includes(step)) return Option.none()
+      if (!isDue(account, drop, yield* now)) return Option.none()
       if (step === "start" || step === "end")
         yield* updateDrop(store, accountId, id, (drop) => ({ ...drop, claims: [...drop.claims, step] }))
-      const { actor, effects, planned, status } = drop
-      return Option.some({ actor, status, endsAt: planned.ends_at, changes: planned.changes, effects })
+      const { actor, effects, outcomes, planned, status } = drop
+      const outcomeOf = new Map(outcomes.map(({ ordinal, outcome }) => [ordinal, outcome]))
+      const changes = planned.changes.map((change, ordinal) => ({ ...change, outcome: outcomeOf.get(ordinal) ?? null }))
+      return Option.some({ actor, status, endsAt: planned.ends_at, changes, effects })
     }),
   reopen: (accountId, storeId) =>
     Effect.flatMap(now, (time) =>
@@ -318,7 +320,6 @@ const reopenOn = (drop: MemoryDrop, storeId: StoreId, time: Timestamp): MemoryDr
       ...drop,
       status: "applying",
       nextStep: "start",
-      claims: drop.claims.filter((step) => step !== "start"),
       outcomes: without(unstarted)
     }
   if (unlinked.ordinals.size > 0 && !hasEnded)
@@ -335,7 +336,7 @@ const reopenOn = (drop: MemoryDrop, storeId: StoreId, time: Timestamp): MemoryDr
     nextStep: drop.nextStep ?? (unreverted.ordinals.size > 0 ? "settle_end" : null)
   }
   if (unlinked.ordinals.size === 0) return reverting
-  return { ...reverting, nextStep: "end", claims: drop.claims.filter((step) => step !== "end") }
+  return { ...reverting, nextStep: "end" }
 }
 
 const compare = (left: string, right: string) => (left === right ? 0 : left < right ? -1 : 1)

@@ -80,8 +80,8 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
      */
     readonly due: (limit: number, except: ReadonlyArray<DropId>) => Effect.Effect<ReadonlyArray<DueStep>>
     /**
-     * Locks a drop until the transaction ends, and records its start or end as carried out, which is possible only once. None: the
-     * step is no longer due, or another process has locked the drop or recorded the step.
+     * Locks a drop until the transaction ends, and records that its start or end has begun. None: the step is no longer due, or
+     * another process has locked the drop.
      */
     readonly lock: (due: DueStep) => Effect.Effect<Option.Option<LockedDrop>>
     /**

@@ -24,7 +24,6 @@ const survivors = 2
 /** Drops start in this number of groups. All drops of a group start at one time and end at another. */
 const groups = amount(2, 5)
 const betweenGroups = 600
-const accounts = 5
 const millionMicros = 1_000_000
 
 /** In the schema `fast`, app_now() is an hour ahead: a node whose own clock is wrong uses it. */
@@ -38,8 +37,8 @@ const stopClocks = Effect.gen(function* () {
   )
 })
 
-/** Products on a demo store, each with a drop that changes its title for a while. */
-const schedule = (count: number) =>
+/** Drops that change the titles of products on a demo store for a while. Each has `changes` products of its own. */
+const schedule = (count: number, { accounts = 5, changes = 1 } = {}) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* setClock(0)
@@ -53,7 +52,7 @@ const schedule = (count: number) =>
       const { store } = yield* (yield* Stores)
         .link({ domain: `s${place}-${accountId.slice(0, 8)}.demo.example`, platform: "demo" })
         .pipe(actingAs(actor))
-      const products = yield* Effect.replicateEffect(mintId(EntityId), count / accounts)
+      const products = yield* Effect.replicateEffect(mintId(EntityId), (changes * count) / accounts)
       yield* (yield* CatalogChanges)
         .apply(
           products.flatMap((id, index) => [
@@ -67,8 +66,8 @@ const schedule = (count: number) =>
         )
         .pipe(actingAs(actor))
       yield* Effect.forEach(
-        products,
-        (id, index) =>
+        Arr.chunksOf(products, changes),
+        (own, index) =>
           Effect.flatMap(mintId(DropId), (dropId) =>
             repo.insert(
               accountId,
@@ -78,9 +77,13 @@ const schedule = (count: number) =>
                 starts_at: after((1 + (index % groups)) * betweenGroups),
                 ends_at: after((1 + groups + (index % groups)) * betweenGroups),
                 timezone: "UTC",
-                changes: [
-                  { entity_id: id, entity_type: "product", store_id: store.id, field: "title", value: `Sale ${index}` }
-                ]
+                changes: own.map((id) => ({
+                  entity_id: id,
+                  entity_type: "product",
+                  store_id: store.id,
+                  field: "title",
+                  value: `Sale ${index}`
+                }))
               },
               actor
             )
@@ -116,16 +119,18 @@ const due = ({ mine }: Scheduled) =>
 /**
  * Lets processes carry out the drops while the clock advances, one group at a time. One process is killed at each of the given
  * steps. Within a group the clock advances a little, so that leases of killed processes expire.
+ * `inTurn`: the other processes start when these have been killed.
  * `patienceTicks`: after this many checks a group is left as it is, because with some planted faults it never ends.
  */
 const race = (
   scheduled: Scheduled,
   deaths: ReadonlyArray<Death>,
   {
+    inTurn = false,
     patienceTicks = Number.POSITIVE_INFINITY,
     planted,
     search
-  }: { patienceTicks?: number; planted?: string; search?: string } = {}
+  }: { inTurn?: boolean; patienceTicks?: number; planted?: string; search?: string } = {}
 ) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -140,9 +145,17 @@ const race = (
           ...(death === undefined ? {} : { DROPS_STEP: death.step, DROPS_OCCURRENCE: String(death.occurrence) })
         }
       }
-      const children = yield* Effect.forEach(Arr.range(1, deaths.length + survivors), (_, index) =>
-        startProgram(program, environment(index))
-      )
+      const start = (index: number) => startProgram(program, environment(index))
+      const doomed = yield* Effect.forEach(deaths, (_, index) => start(index))
+      if (inTurn) {
+        yield* setClock(betweenGroups)
+        yield* Effect.repeat(Effect.void, {
+          until: () => !doomed.some(isAlive),
+          schedule: Schedule.spaced("100 millis")
+        })
+      }
+      const others = yield* Effect.forEach(Arr.range(1, survivors), (_, index) => start(deaths.length + index))
+      const children = [...doomed, ...others]
       /** Drops of earlier groups that never ended. */
       let stuck = 0
       for (const group of Arr.range(1, 2 * groups)) {
@@ -183,9 +196,9 @@ const judge = ({ mine }: Scheduled) =>
         LEFT JOIN demo_shop_effect f ON f.account_id = c.account_id AND f.entity_id = c.entity_id
         LEFT JOIN publication p ON p.account_id = f.account_id AND p.id = f.key::uuid
         WHERE d.${mine}
-        GROUP BY d.account_id, d.id
+        GROUP BY d.account_id, d.id, c.ordinal
       )
-      SELECT (SELECT count(*) FROM arrived) AS drops,
+      SELECT (SELECT count(*) FROM arrived) AS changes,
              (SELECT coalesce(sum(came + went), 0) FROM arrived) AS effects,
              (SELECT count(*) FROM arrived WHERE early) AS early,
              (SELECT count(*) FROM arrived WHERE came > 1 OR went > 1) AS double,
@@ -224,7 +237,7 @@ describe.skipIf(!serverAnswers)("drops on several processes, of which one is kil
           report("Drops", { ...judged, ...processes })
           assert.deepStrictEqual(processes, { killed: deaths.length, alive: survivors })
           assert.deepStrictEqual(judged, {
-            drops,
+            changes: drops,
             effects: 2 * drops,
             early: 0,
             double: 0,
@@ -236,28 +249,57 @@ describe.skipIf(!serverAnswers)("drops on several processes, of which one is kil
       longest
     )
 
-    it.effect.runIf(runsPlanted)(
-      "a claim outside the transaction of its effects loses drops of the killed process (planted fault)",
+    it.effect(
+      "a drop of two parts is carried out completely and once, although processes die in and between the parts",
       () =>
         Effect.gen(function* () {
-          const scheduled = yield* schedule(few)
-          yield* race(scheduled, [{ step: "dropMoving", occurrence: 5 }], { planted: "outside", patienceTicks: 60 })
+          const changes = 60
+          const scheduled = yield* schedule(1, { accounts: 1, changes })
+          const deaths: ReadonlyArray<Death> = [
+            { step: "dropMoving", occurrence: 1 },
+            { step: "dropMoving", occurrence: 1 },
+            // One only, so that a part of the start is left for the others.
+            { step: "dropMoved", occurrence: 1 }
+          ]
+          const processes = yield* race(scheduled, deaths, { inTurn: true })
           const judged = yield* judge(scheduled)
-          report("Drops, claimed outside (planted fault)", judged)
-          assert.isAtLeast(judged.missed ?? 0, 1)
+          report("A drop of two parts", { ...judged, ...processes })
+          assert.deepStrictEqual(processes, { killed: deaths.length, alive: survivors })
+          assert.deepStrictEqual(judged, {
+            changes,
+            effects: 2 * changes,
+            early: 0,
+            double: 0,
+            missed: 0,
+            reverted: 1,
+            changed: 0
+          })
         }),
       longest
     )
 
     it.effect.runIf(runsPlanted)(
-      "a claim that is not unique carries out drops twice (planted fault)",
+      "a lock that ends before its step carries out drops twice (planted fault)",
       () =>
         Effect.gen(function* () {
           const scheduled = yield* schedule(few)
-          yield* race(scheduled, [{ step: "dropMoving", occurrence: 1_000 }], { planted: "again", patienceTicks: 60 })
+          yield* race(scheduled, [{ step: "dropMoving", occurrence: 1_000 }], { planted: "outside", patienceTicks: 60 })
           const judged = yield* judge(scheduled)
-          report("Drops, claimed again (planted fault)", judged)
+          report("Drops, locked outside (planted fault)", judged)
           assert.isAtLeast(judged.double ?? 0, 1)
+        }),
+      longest
+    )
+
+    it.effect.runIf(runsPlanted)(
+      "a start that ends after its first part misses changes (planted fault)",
+      () =>
+        Effect.gen(function* () {
+          const scheduled = yield* schedule(1, { accounts: 1, changes: 60 })
+          yield* race(scheduled, [], { planted: "halfway", patienceTicks: 60 })
+          const judged = yield* judge(scheduled)
+          report("Drops, one part (planted fault)", judged)
+          assert.isAtLeast(judged.missed ?? 0, 1)
         }),
       longest
     )

@@ -1,10 +1,9 @@
 /**
  * A process that carries out drops and publications of all accounts. DROPS_DATABASE_URL is the database; DROPS_STEP
- * and DROPS_OCCURRENCE say where it dies by SIGKILL. DROPS_PLANTED plants a fault: `outside` claims a step in a
- * transaction of its own; `again` does this too and ignores existing claims.
+ * and DROPS_OCCURRENCE say where it dies by SIGKILL. DROPS_PLANTED plants a fault: `outside` locks a drop in a
+ * transaction of its own; `halfway` ends a start after its first part.
  */
 
-import { SqlClient } from "@effect/sql"
 import { Config, Effect, Layer } from "effect"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import { withoutTransaction } from "../../src/database/SpareTransaction.ts"
@@ -50,22 +49,13 @@ const Planted = Layer.effect(
   Effect.gen(function* () {
     const planted = yield* Config.withDefault(Config.string("DROPS_PLANTED"), "none")
     const repo = yield* DropsRepo
-    const sql = yield* SqlClient.SqlClient
     switch (planted) {
       case "outside":
         return { ...repo, lock: (due) => withoutTransaction(repo.lock(due)) }
-      case "again":
+      case "halfway":
         return {
           ...repo,
-          lock: (due) =>
-            withoutTransaction(
-              sql`
-                DELETE FROM drop_claim
-                WHERE account_id = ${due.accountId} AND drop_id = ${due.id} AND step = ${due.step}`.pipe(
-                Effect.orDie,
-                Effect.zipRight(repo.lock(due))
-              )
-            )
+          move: (due, to) => repo.move(due, { ...to, next: to.next === "start" ? "settle_start" : to.next })
         }
       default:
         return repo
