@@ -6,7 +6,7 @@ import { Jobs } from "../jobs/Jobs.ts"
 import { JobsRepo } from "../jobs/JobsRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { AccountId, nilUuid } from "../model/Ids.ts"
-import { AutomaticScans, nextNight, nightlySubject } from "./AutomaticScans.ts"
+import { type AutomaticScanSettings, AutomaticScans, nextNight, nightlySubject } from "./AutomaticScans.ts"
 import { HealthDimension } from "./Health.ts"
 import { HealthRepo } from "./HealthRepo.ts"
 import { measureScan } from "./ScanMetrics.ts"
@@ -15,11 +15,20 @@ import { measureScan } from "./ScanMetrics.ts"
 const titles = {
   nightly: "Scan data health every night",
   import: "Scan data health after an import",
-  link: "Scan data health after a store was linked again"
+  link: "Scan data health after a store was linked again",
+  unlink: "Scan data health after a store was unlinked"
 }
 type Cause = keyof typeof titles
 
-const Input = Schema.Struct({ cause: Schema.Literal("nightly", "import", "link") })
+/** `dimensions`: those that are scanned; default: all. */
+const Input = Schema.Struct({
+  cause: Schema.Literal("nightly", "import", "link", "unlink"),
+  dimensions: Schema.optionalWith(Schema.Array(HealthDimension), { default: () => HealthDimension.literals })
+})
+
+/** Whether the settings want these scans. Unlinking a store has deleted results that somebody asked for, so they are always scanned again. */
+const isWanted = ({ afterImports, nightly }: AutomaticScanSettings, cause: Cause): boolean =>
+  cause === "unlink" || (cause === "nightly" ? nightly : afterImports)
 
 /**
  * `place`: the dimension that is scanned next. `due`: when the scans begin, in milliseconds. `began`: when the scan of the dimension
@@ -39,18 +48,18 @@ const accountsAtOnce = 1_000
 const lookSeconds = 5
 
 /**
- * The kind of job that scans all dimensions of an account, once or every night. A dimension in which nothing changed since its last
+ * The kind of job that scans dimensions of an account, once or every night. A dimension in which nothing changed since its last
  * scan is left out. A nightly job never ends: after its scans it waits for the next night. If the setting no longer wants its
  * scans, a job ends without them.
  */
 export const makeScanJobKinds = Effect.gen(function* () {
-  const { afterImports, hour, nightly } = yield* AutomaticScans
+  const settings = yield* AutomaticScans
   const drafts = yield* DraftsRepo
   const health = yield* HealthRepo
 
   const nextScans = (accountId: AccountId, after: number): StepResult<Cursor> => ({
     _tag: "Progress",
-    cursor: { place: 0, due: nextNight(accountId, after, hour), began: null, checked: 0 },
+    cursor: { place: 0, due: nextNight(accountId, after, settings.hour), began: null, checked: 0 },
     done: 0
   })
 
@@ -71,18 +80,19 @@ export const makeScanJobKinds = Effect.gen(function* () {
       cursor: Cursor,
       sizes: { first: 1, max: 1 },
       workload: "scan",
-      step: ({ accountId, cursor, input: { cause } }) =>
+      step: ({ accountId, cursor, input: { cause, dimensions } }) =>
         Effect.gen(function* (): Effect.fn.Return<StepResult<Cursor>> {
           const isNightly = cause === "nightly"
           const now = yield* Clock.currentTimeMillis
-          if (!(isNightly ? nightly : afterImports)) return { _tag: "Progress", cursor: null, done: 0 }
+          if (!isWanted(settings, cause)) return { _tag: "Progress", cursor: null, done: 0 }
           if (cursor === null && isNightly) return nextScans(accountId, now)
           const { began, checked, due, place } = cursor ?? { due: now, place: 0, began: null, checked: 0 }
           if (now < due) {
             const why = `the next night (${new Date(due).toISOString().slice(0, 16).replace("T", " ")} UTC)`
             return { _tag: "Wait", why, seconds: Math.ceil((due - now) / 1_000) }
           }
-          const dimension = HealthDimension.literals[place]
+          const wanted = HealthDimension.literals.filter((each) => dimensions.includes(each))
+          const dimension = wanted[place]
           if (dimension === undefined)
             // The clock of this process can be behind that of the one that began these scans.
             return isNightly ? nextScans(accountId, Math.max(now, due)) : { _tag: "Progress", cursor: null, done: 0 }
@@ -92,7 +102,7 @@ export const makeScanJobKinds = Effect.gen(function* () {
           const progress = (scanned: number, entities: number) => ({
             _tag: "Progress" as const,
             done: checked + scanned,
-            total: checked + Math.max(scanned, entities) * (HealthDimension.literals.length - place)
+            total: checked + Math.max(scanned, entities) * (wanted.length - place)
           })
           const next = (entities: number) => ({ due, place: place + 1, began: null, checked: checked + entities })
           const current = yield* health.current(accountId, dimension)
@@ -116,20 +126,24 @@ export const makeScanJobKinds = Effect.gen(function* () {
 const asService = (accountId: AccountId) => Effect.provideService(CurrentActor, { _tag: "Cli" as const, accountId })
 
 /**
- * Begins a job that scans all dimensions once, if the setting asks for it. Part of the last transaction of an import,
- * or of the job that links a store again.
+ * Begins a job that scans these dimensions once (default: all), if the setting asks for it. Part of the last transaction of an
+ * import, or of the job that links a store again or unlinks it.
  */
 export const makeScanAfter = Effect.gen(function* () {
-  const { afterImports } = yield* AutomaticScans
+  const settings = yield* AutomaticScans
   const jobs = yield* Jobs
-  return (accountId: AccountId, cause: Exclude<Cause, "nightly">): Effect.Effect<void> =>
-    afterImports
+  return (
+    accountId: AccountId,
+    cause: Exclude<Cause, "nightly">,
+    dimensions: ReadonlyArray<HealthDimension> = HealthDimension.literals
+  ): Effect.Effect<void> =>
+    dimensions.length > 0 && isWanted(settings, cause)
       ? jobs
           .begin({
             kind: "health_scan",
             title: titles[cause],
             subject: null,
-            input: { cause },
+            input: { cause, dimensions },
             total: null
           })
           .pipe(asService(accountId), Effect.orDie, Effect.asVoid)

@@ -88,8 +88,8 @@ export class Stores extends Context.Tag("catalog/Stores")<
     readonly beginLink: (store: NewStore) => Effect.Effect<BegunChange, Refusal | PlatformReadError, CurrentActor>
     /**
      * Unlinks a store. Immediately, lists of stores and details of entities no longer contain it, nothing is published
-     * to it, and jobs that publish to it are cancelled. A job then removes the store from the rows of lists, and scans
-     * data health at the end. A step of the job takes some hundred milliseconds; other writers of the account run
+     * to it, and jobs that publish to it are cancelled. A job then removes the store from the rows of lists, and begins
+     * a scan of data health at the end. A step of the job takes some hundred milliseconds; other writers of the account run
      * between steps. The store versions are kept and restored when the domain is linked again. No change_seq changes.
      *
      * ValidationFailed: no store of this domain is linked, or a job that links it has not ended. PimLocked: an import

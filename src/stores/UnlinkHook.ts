@@ -5,7 +5,7 @@ import type { AccountId, StoreId } from "../model/Ids.ts"
 export class UnlinkHook extends Context.Tag("catalog/UnlinkHook")<
   UnlinkHook,
   {
-    /** Runs inside the transaction of the last step that unlinks the store. Use `afterCommit` for work after the commit. */
+    /** Runs inside the transaction of the last step that unlinks the store. */
     readonly onUnlinked: (accountId: AccountId, storeId: StoreId) => Effect.Effect<void>
     /** Runs inside the transaction of the last step that links the store again. */
     readonly onLinkedAgain: (accountId: AccountId) => Effect.Effect<void>

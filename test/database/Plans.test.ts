@@ -801,7 +801,7 @@ const scanning = Effect.gen(function* () {
     until: ({ run }) => run !== null
   })
   yield* sql`ANALYZE health_issue`
-  // Unlinking a store repeats the scans, so the snapshots are moved away here and restored where they are read.
+  // Unlinking a store deletes them and begins their scans, so the snapshots are moved away here and restored where they are read.
   yield* sql.unsafe(
     `${allAccounts} CREATE TABLE kept_snapshot AS SELECT * FROM health_snapshot; DELETE FROM health_snapshot`
   )

@@ -144,6 +144,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "Scan data health every night",
   "Scan data health after an import",
   "Scan data health after a store was linked again",
+  "Scan data health after a store was unlinked",
   "Refresh {domain}",
   "Import {file} into {domain}",
   "Count the export of {domain} as published",

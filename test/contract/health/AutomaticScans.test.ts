@@ -279,6 +279,22 @@ for (const engine of all) {
           })
       )
 
+      it.scoped("after a store is unlinked, a job scans what had been scanned before, with each setting", () =>
+        Effect.gen(function* () {
+          const actor = yield* anActor
+          const off = yield* aProcess({})
+          yield* Effect.gen(function* () {
+            const health = yield* DataHealth
+            for (const dimension of ["media", "sync"] as const) yield* health.scan(dimension)
+            yield* Effect.flatMap(Stores, (stores) => stores.unlink("a.example"))
+            assert.isTrue(Option.isNone(yield* health.lastScan), "the process that unlinks does not scan")
+            yield* off.runDue
+            assert.deepStrictEqual(scansOf(actor), ["sync", "media"])
+            assert.strictEqual(Option.getOrThrow(yield* health.lastScan).cause, "unlink")
+          }).pipe(actingAs(actor))
+        })
+      )
+
       it.scoped("with HEALTH_SCANS off nothing is scanned, also by jobs that were begun before", () =>
         Effect.gen(function* () {
           const actor = yield* anActor

@@ -15,6 +15,7 @@ import {
 import { HealthRepo } from "../../../src/health/HealthRepo.ts"
 import { CurrentActor } from "../../../src/model/Actor.ts"
 import { type AccountId, ImportId, RecordId, type StoreId } from "../../../src/model/Ids.ts"
+import { JobWorker } from "../../../src/programs/JobWorker.ts"
 import { nameOf } from "../../../src/storedata/MirrorRecords.ts"
 import { MirrorRepo } from "../../../src/storedata/MirrorRepo.ts"
 import { StoresRepo } from "../../../src/stores/StoresRepo.ts"
@@ -223,6 +224,7 @@ const compare = (sides: ReadonlyArray<Side>, { afterwards, definitions, first, r
             yield* Effect.forEach(HealthDimension.literals, (dimension) => health.scan(dimension, stores[1]))
             const narrowed = yield* observed(stores)
             yield* (yield* Stores).unlink("b.example")
+            yield* (yield* JobWorker).runDue
             const unlinked = yield* observed(stores.slice(1))
             return { before, scans, scanned, stale, narrowed, unlinked, entities: world.entities.length }
           }).pipe(Effect.provideService(CurrentActor, { _tag: "Cli", accountId }))
