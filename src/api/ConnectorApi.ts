@@ -310,7 +310,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
             "Use it to send drafts to stores; use update_master_attributes_v1 or update_projection_attributes_v1 to write them.",
           ids: "get_master_v1 gives channel_id and draft_revision; every write returns the new draft_revision.",
           never:
-            "It never waits for the stores: get_projection_v1 shows the outcome and why a publish failed. It never publishes drafts of other masters, except variants and media with the first publish of their product: `waiting` lists related masters that must be published separately. Channels are linked stores."
+            "It never waits for the stores, except up to 8 s for several masters with a progress token: get_projection_v1 shows the outcome and why a publish failed. It never publishes drafts of other masters, except variants and media with the first publish of their product: `waiting` lists related masters that must be published separately. Channels are linked stores."
         },
         idsFrom: { master_id: "list_masters_v1", channel_ids: "get_master_v1" },
         answer: { kind: "record" },
