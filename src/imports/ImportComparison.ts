@@ -27,7 +27,7 @@ import { ImportsRepo } from "./ImportsRepo.ts"
 import type { ImageAddresses } from "./plan/ImportPlan.ts"
 import { planProduct } from "./plan/ProductPlan.ts"
 import { effectiveOn } from "./plan/StoreVersion.ts"
-import type { StoreProduct } from "./StoreProduct.ts"
+import { type StoreProduct, variantImagesOf } from "./StoreProduct.ts"
 
 /** A checked Shopify product export. A SKU that several products of the file share is not used for matching. */
 export interface CheckedFile extends InspectedCsv {
@@ -71,7 +71,9 @@ const makeBatchPlanning = Effect.gen(function* () {
         const { byAddress, byHandle, bySku } = yield* repo.match(accountId, {
           skus: batch.flatMap(skusOf),
           handles: batch.flatMap(({ handle, writtenHandle = handle }) => [...new Set([handle, writtenHandle])]),
-          addresses: batch.flatMap(({ images }) => images.map(({ url }) => addressOf(url)))
+          addresses: batch.flatMap((product) =>
+            [...product.images.map(({ url }) => url), ...variantImagesOf(product)].map(addressOf)
+          )
         })
         const targets = new Map<ImportedProduct, EntityId>()
         const lines = new Map<EntityId, number>()

@@ -1,4 +1,5 @@
 import type { EntityId, StoreId } from "../model/Ids.ts"
+import { addressOf } from "../model/SameValue.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 
 /** Values by attribute key. */
@@ -31,6 +32,22 @@ export interface StoreProduct extends StoreEntity {
   readonly images: ReadonlyArray<{ readonly url: string; readonly alt: string | null }>
   /** Files of the gallery in order, if they are matched already. In that case `images` is empty. */
   readonly media?: ReadonlyArray<EntityId>
+}
+
+/** The addresses of images that only variants of the product name, each once. */
+export const variantImagesOf = ({
+  images,
+  variants
+}: Pick<StoreProduct, "images" | "variants">): ReadonlyArray<string> => {
+  const urls = variants.flatMap(({ imageUrl }) => imageUrl || [])
+  if (urls.length === 0) return urls
+  const named = new Set(images.map(({ url }) => addressOf(url)))
+  return urls.filter((url) => {
+    const address = addressOf(url)
+    const isNew = !named.has(address)
+    named.add(address)
+    return isNew
+  })
 }
 
 /** A collection in a store. */

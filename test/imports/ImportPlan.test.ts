@@ -189,6 +189,49 @@ describe("the order of images", () => {
     assert.deepStrictEqual(catalog.bring(eu, file), unchanged)
   })
 
+  it("ends with those that only variants name, which a later file does not replace", () => {
+    const catalog = makeCatalog()
+    const ofVariants = (images: ReadonlyArray<string>, ...own: ReadonlyArray<string>): ImportedProduct => {
+      const file = product([s, m, l], images)
+      return {
+        ...file,
+        variants: file.variants.map((variant, index) => ({
+          ...variant,
+          imageUrl: own[index] === undefined ? "" : `https://cdn.example/${own[index]}`
+        }))
+      }
+    }
+    const shown = () =>
+      catalog.variants().map(({ gallery }) => gallery.map(({ mediaId }) => catalog.addressOf(mediaId, us)))
+    const file = ofVariants(["a"], "own.jpg", "own.jpg?v=2", "a.jpg")
+    catalog.bring(us, file)
+    assert.deepStrictEqual(catalog.images(), ["a", "own"])
+    assert.isFalse(catalog.isPending(us))
+    const [a, own] = ["a", "own"].map((name) => `https://cdn.example/${name}.jpg`)
+    assert.deepStrictEqual(shown(), [[own], [own], [a]])
+    assert.deepStrictEqual(catalog.bring(us, file), unchanged)
+    catalog.bring(us, ofVariants(["a", "b"], "own.jpg"))
+    assert.deepStrictEqual(catalog.images(), ["a", "b", "own"])
+    assert.deepStrictEqual(shown(), [[own], [own], [a]])
+  })
+
+  it("does not get a picture that a variant shows here already, and the product never did", () => {
+    const catalog = makeCatalog()
+    const file = product([s], ["a"])
+    const named = {
+      ...file,
+      variants: file.variants.map((variant) => ({ ...variant, imageUrl: "https://cdn.example/own.jpg" }))
+    }
+    catalog.bring(us, named)
+    const { gallery, id } = catalog.product()
+    catalog.apply([
+      CatalogChange.SetGallery({ entityId: id, entries: gallery.slice(0, 1) }),
+      CatalogChange.AcceptPublish({ entityId: id, storeId: us })
+    ])
+    assert.deepStrictEqual(catalog.bring(us, named), unchanged)
+    assert.deepStrictEqual(catalog.images(), ["a"])
+  })
+
   it("treats an address of the store as the same image", () => {
     const catalog = makeCatalog()
     catalog.bring(us, product([s], ["a", "b", "c"]))

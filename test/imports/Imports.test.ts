@@ -611,17 +611,19 @@ for (const engine of engines) {
               const { accountId, actor } = yield* anAccount({ domains: ["us.example"] })
               yield* Effect.gen(function* () {
                 // Enough products between the first and the last for two batches.
-                const between = Array.from({ length: 260 }, (_, n) => `p-${n},P ${n},P-${n},,`)
+                const between = Array.from({ length: 260 }, (_, n) => `p-${n},P ${n},P-${n},,,`)
                 const path = file("shared.csv", [
-                  "Handle,Title,Variant SKU,Image Src,Image Alt Text",
-                  "first,First,F-1,https://cdn.example/size.png?v=1,Sizes",
-                  "second,Second,S-1,https://cdn.example/own.png,Own",
-                  "second,,,https://cdn.example/size.png?v=2,Other sizes",
+                  "Handle,Title,Variant SKU,Image Src,Image Alt Text,Variant Image",
+                  "first,First,F-1,https://cdn.example/size.png?v=1,Sizes,",
+                  "second,Second,S-1,https://cdn.example/own.png,Own,",
+                  "second,,,https://cdn.example/size.png?v=2,Other sizes,",
                   ...between,
-                  "last,Last,L-1,https://cdn.example/size.png?v=1,"
+                  "last,Last,L-1,https://cdn.example/size.png?v=1,,",
+                  // Only the variant names the picture.
+                  "variant,Variant,V-1,,,https://cdn.example/size.png?v=3"
                 ])
-                assert.deepInclude((yield* bring(path, "us.example")).summary, { created: 263 })
-                const shown = Effect.forEach(["first", "second", "last"], (handle) =>
+                assert.deepInclude((yield* bring(path, "us.example")).summary, { created: 264, images: 5 })
+                const shown = Effect.forEach(["first", "second", "last", "variant"], (handle) =>
                   Effect.map(picturesOf(accountId, handle), (all) =>
                     all.map(({ alt, mediaId, onStores, storeIds }) => ({
                       alt,
@@ -631,10 +633,10 @@ for (const engine of engines) {
                     }))
                   )
                 )
-                const [first, second, last] = yield* shown
+                const [first, second, last, variant] = yield* shown
                 const [sizes] = first ?? []
                 assert.deepInclude(sizes, { alt: "Sizes", onStores: 1, shownOn: 1 })
-                assert.deepStrictEqual([first?.length, second?.[1], last], [1, sizes, [sizes]])
+                assert.deepStrictEqual([first?.length, second?.[1], last, variant], [1, sizes, [sizes], [sizes]])
                 assert.strictEqual(second?.length, 2)
                 const before = yield* everything
                 assert.deepInclude((yield* bring(path, "us.example")).summary, { created: 0, updated: 0 })

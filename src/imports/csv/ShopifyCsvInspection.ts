@@ -3,6 +3,7 @@ import type { ExportedMetafield } from "../../model/Definition.ts"
 import { addressOf } from "../../model/SameValue.ts"
 import { DigestMap } from "../../runtime/DigestMap.ts"
 import type { ImportedProduct, ImportFileRejected } from "../ImportedProduct.ts"
+import { variantImagesOf } from "../StoreProduct.ts"
 import { MetafieldInference } from "./MetafieldInference.ts"
 import { empty, readShopifyCsv, ShopifyCsvPart, type ShopifyCsvSummary } from "./ShopifyCsv.ts"
 import type { MetafieldColumn } from "./ShopifyCsvColumns.ts"
@@ -36,12 +37,15 @@ class SkuCensus {
   }
 }
 
-/** Counts the products that name each address of an image. */
+/** Counts the products that name each address of an image. `ofVariants`: number of images that only variants name. */
 class AddressCensus {
   readonly found = new DigestMap()
+  ofVariants = 0
 
-  take({ images }: ImportedProduct): void {
-    for (const address of new Set(images.map(({ url }) => addressOf(url))))
+  take(product: ImportedProduct): void {
+    const ofVariants = variantImagesOf(product)
+    this.ofVariants += ofVariants.length
+    for (const address of new Set([...product.images.map(({ url }) => url), ...ofVariants].map(addressOf)))
       this.found.set(address, this.found.get(address) === undefined ? 1 : 2)
   }
 }
@@ -109,6 +113,7 @@ export const inspectShopifyCsv: (
   const summary = yield* Option.filter(last, ShopifyCsvPart.$is("Summary")).pipe(Effect.orElseFail(empty))
   return {
     ...summary,
+    images: summary.images + addresses.ofVariants,
     sharedSkus: skus.shared,
     imageAddresses: addresses.found,
     metafields: [

@@ -2,6 +2,7 @@ import { Either } from "effect"
 import type { EntityKind } from "../../model/Attribute.ts"
 import { DigestMap } from "../../runtime/DigestMap.ts"
 import { ImportedProduct, type ImportedVariant, type ImportProblems, quoted } from "../ImportedProduct.ts"
+import { variantImagesOf } from "../StoreProduct.ts"
 import * as Cells from "./ShopifyCsvCells.ts"
 import { type Column, type Columns, entriesOf, type MetafieldColumn } from "./ShopifyCsvColumns.ts"
 
@@ -348,6 +349,8 @@ export class ShopifyCsvProducts {
     if (draft === null) return null
     this.products++
     const images = [...draft.images.values()]
+    if (images.length + variantImagesOf({ images, variants: draft.variants }).length > maxImages)
+      this.problems.add({ line: draft.line, column: null, reason: `A product has at most ${maxImages} images.` })
     const last = Math.max(0, ...images.flatMap(({ position }) => position ?? []))
     let behind = 0
     return ImportedProduct.make(

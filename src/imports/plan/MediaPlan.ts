@@ -5,7 +5,13 @@ import { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import { addressOf } from "../../model/SameValue.ts"
-import type { ImportSource, StoreEntity, StoreProduct, Values } from "../StoreProduct.ts"
+import {
+  type ImportSource,
+  type StoreEntity,
+  type StoreProduct,
+  type Values,
+  variantImagesOf
+} from "../StoreProduct.ts"
 import { isWebAddress } from "../StoreValue.ts"
 import type { ImageAddresses, ImportMatch, ImportPlan, MatchedFile } from "./ImportPlan.ts"
 import { ImportPlanner } from "./ImportPlanner.ts"
@@ -31,16 +37,43 @@ export const planFile = (
 const noOthers: ImageAddresses = { isNamed: () => false, findFile: () => undefined, share: () => undefined }
 
 /**
- * Plans the files of a product's images. Returns the ids of the files by address. Products that name the same address share one file.
- * A file that another product shows keeps its values.
+ * The addresses of images that only variants name and that the product's gallery gets too, as in Shopify. Left out are pictures that a
+ * variant shows on the store already, and the product never did there.
+ */
+export const findVariantImages = (
+  imported: StoreProduct,
+  matched: ReadonlyArray<Aggregate | undefined>,
+  { media, product }: ImportMatch,
+  storeId: StoreId
+): ReadonlyArray<string> => {
+  const urls = variantImagesOf(imported)
+  if (urls.length === 0) return urls
+  const shownBy = (entity: Aggregate | undefined) =>
+    mediaOf((entity?.gallery ?? []).filter(({ storeIds }) => storeIds.includes(storeId)))
+  const accepted = product === undefined ? undefined : versionOn(product, storeId)?.accepted?.media
+  const ofProduct = new Set([...shownBy(product), ...(accepted ?? [])])
+  const ofVariants = new Set(matched.flatMap(shownBy))
+  const left = new Set(
+    media
+      .filter(({ id }) => ofVariants.has(id) && !ofProduct.has(id))
+      .map((file) => addressOf(valueOf(effectiveOn(file, storeId), "url")))
+  )
+  return urls.filter((url) => !left.has(addressOf(url)))
+}
+
+/**
+ * Plans the files of a product's images, and behind them of those that only variants name. Returns the ids of the files by address.
+ * Products that name the same address share one file. A file that another product shows keeps its values.
  */
 export const planImages = (
   planner: ImportPlanner,
-  { images }: StoreProduct,
+  imported: StoreProduct,
+  variantImages: ReadonlyArray<string>,
   { addresses = noOthers, media, product, sharedMedia = new Set() }: ImportMatch,
   mint: () => EntityId
 ): ReadonlyMap<string, EntityId> => {
   const { storeId } = planner.source
+  const images = [...imported.images, ...variantImages.map((url) => ({ url, alt: null }))]
   const byAddress = new Map(media.map((file) => [addressOf(valueOf(file.attributes, "url")), file]))
   const byId = new Map(media.map((file) => [file.id, file]))
   const addressHere = (file: Aggregate) => addressOf(valueOf(effectiveOn(file, storeId), "url"))
@@ -68,7 +101,7 @@ export const planImages = (
     if (mediaIds.has(address)) continue
     const found = findFile(address)
     const shared = found === undefined ? addresses.share(address) : undefined
-    const replaced = listed[index]
+    const replaced = index < imported.images.length ? listed[index] : undefined
     const file = found?.file ?? (shared === undefined && replaced && isReplaceable(replaced) ? replaced : undefined)
     const altValue: Values = alt === null ? {} : { alt }
     // Stores add a version to the address. Without the version it is the same address, so the file is unchanged.

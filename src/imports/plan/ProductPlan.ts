@@ -8,7 +8,7 @@ import { readValues } from "./ImportedValues.ts"
 import type { ImportMatch, ProductPlan } from "./ImportPlan.ts"
 import { ImportPlanner } from "./ImportPlanner.ts"
 import { followOrder, intersect, type ListState } from "./ListOrder.ts"
-import { planGallery, planImages, planVariantImage } from "./MediaPlan.ts"
+import { findVariantImages, planGallery, planImages, planVariantImage } from "./MediaPlan.ts"
 import { isPublishedSince, livesOnlyOn, versionOn } from "./StoreVersion.ts"
 import { matchVariants, valuesOnStore, withOptions } from "./VariantPlan.ts"
 
@@ -65,7 +65,8 @@ export const planProduct = (
     planner.update(product, values, imported.types ?? {})
   }
 
-  const files = planImages(planner, imported, match, mint)
+  const variantImages = findVariantImages(imported, matched, match, storeId)
+  const files = planImages(planner, imported, variantImages, match, mint)
   for (const [index, variant] of imported.variants.entries()) {
     const here = matched[index]
     const id = variantIds[index] ?? mint()

@@ -1041,6 +1041,17 @@ describe("a file that is refused", () => {
       252,
       null,
       "A product has at most 250 images."
+    ],
+    [
+      "250 images and another one of a variant",
+      lines(
+        "Handle,Variant SKU,Variant Image,Image Src",
+        "mug,M-1,https://a.example/own,",
+        ...Array.from({ length: 250 }, (_, index) => `mug,,,https://a.example/${index}`)
+      ),
+      2,
+      null,
+      "A product has at most 250 images."
     ]
   ]
 
