@@ -170,8 +170,8 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
     ) => Effect.Effect<void, PasswordRefused | SignInDelayed | SignInBusy>
     /**
      * Changes the user's own password and ends the user's other sessions. If the new password is set already, because the form was sent
-     * twice, the current one is not needed. ValidationFailed: the new password is too short or too long. PasswordRefused: the current
-     * password is wrong, or has just been changed.
+     * twice, the current one is not needed, and nothing changes. ValidationFailed: the new password is too short or too long.
+     * PasswordRefused: the current password is wrong, or has just been changed.
      */
     readonly changePassword: (
       user: SignedIn,
@@ -203,17 +203,17 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
           return isTaken ? yield* new EmailTaken() : email
         })
 
-        /** The digest of the user's password, if one of `given` is right. */
+        /** The digest of the user's password, and the first of `given` that is right. */
         const ownDigest = ({ email, userId }: Pick<SignedIn, "userId" | "email">, ...given: ReadonlyArray<string>) =>
           Effect.gen(function* () {
             const subject = hashOf(userId)
             yield* count("own-password", subject, maxFailures)
             const found = yield* users.findByEmail(email)
             const stored = Option.getOrNull(Option.flatMapNullable(found, (user) => user.password))
-            const isRight = yield* Effect.exists(given, (password) => isPassword(password, stored, cost))
-            if (!isRight || stored === null) return yield* new PasswordRefused()
+            const right = yield* Effect.findFirst(given, (password) => isPassword(password, stored, cost))
+            if (Option.isNone(right) || stored === null) return yield* new PasswordRefused()
             yield* users.clearAttempts("own-password", subject)
-            return stored
+            return { stored, right: right.value }
           }).pipe(digests.run({ name: userId, preferred: true }))
 
         return {
@@ -222,9 +222,11 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             const misfit = passwordMisfit(next)
             if (misfit !== undefined) return yield* ValidationFailed.at("password", misfit)
             const change = Effect.gen(function* () {
-              const before = yield* ownDigest(user, current, next)
+              const { right, stored } = yield* ownDigest(user, current, next)
+              // The same form has set the new password before.
+              if (right !== current) return true
               const after = yield* digests.run({ name: user.userId, preferred: true })(digestPassword(next, cost))
-              return yield* passwords.change(user, before, after)
+              return yield* passwords.change(user, stored, after)
             })
             // The second time, if the same form has changed it since the password was checked.
             if (!((yield* change) || (yield* change))) return yield* new PasswordRefused()

@@ -733,13 +733,21 @@ layer(Served, { excludeTestServices: true })("a form that is sent twice", (it) =
     })
   )
 
-  it.effect("changes the own password, and says so each time", () =>
+  it.effect("changes the own password once, and says so each time", () =>
     Effect.gen(function* () {
-      const { email, send } = yield* aPerson
+      const { accountId, email, send } = yield* aPerson
       const change = send(`${path}/password`, { current: password, password: "another password" })
       for (const answer of [...(yield* twice(change)), yield* change])
         assert.deepStrictEqual(to(answer), [303, `${path}?note=password`])
       assert.strictEqual((yield* signIn(email, "another password")).status, 303)
+      const changes = Effect.map(
+        (yield* Users).log(accountId, 10),
+        (log) => log.filter(({ action }) => action === "password_set").length
+      )
+      assert.strictEqual(yield* changes, 1)
+      // The same password is a change if the current one was entered: it ends the other sessions.
+      yield* send(`${path}/password`, { current: "another password", password: "another password" })
+      assert.strictEqual(yield* changes, 2)
     })
   )
 
