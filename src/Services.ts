@@ -267,4 +267,8 @@ export const databaseOf = (config: AppConfig, startPatience = Duration.zero) => 
 
 /** Runs the operator's commands in this process, which opens the database itself. */
 export const adminInProcessOf = (config: AppConfig) =>
-  AdminInProcess.layer.pipe(Layer.provide(servicesOf(config)), Layer.provide(databaseOf(config)))
+  AdminInProcess.layer.pipe(
+    Layer.provide(servicesOf(config)),
+    Layer.provide(Layer.succeed(Migrations.NewerSchema, "refuse")),
+    Layer.provide(databaseOf(config))
+  )

@@ -10,10 +10,11 @@ export interface Failure {
   readonly details?: ReadonlyArray<Issue>
 }
 
-/** Codes of failures that only commands have, by tag: bad settings, bad files, and a database that cannot be opened. */
+/** Codes of failures that only commands have, by tag: bad settings, bad files, and a database that cannot be opened or is newer. */
 const codes: Readonly<Record<string, string>> = {
   BadSetting: errorCode.ValidationFailed,
   ImportFileRejected: errorCode.ValidationFailed,
+  SchemaTooNew: errorCode.ValidationFailed,
   DatabaseUnreachable: errorCode.Unavailable,
   PlatformUnavailable: errorCode.LiveReadFailed,
   PlatformRefused: errorCode.LiveReadFailed

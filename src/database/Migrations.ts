@@ -2,7 +2,7 @@ import { FileSystem } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Migrator, SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
-import { Data, Effect, Layer, Option, Record } from "effect"
+import { Context, Data, Effect, Layer, Option, Record } from "effect"
 import { Unavailable } from "../model/Errors.ts"
 import { packageRoot } from "../PackageRoot.ts"
 import { withinReadiness } from "./Database.ts"
@@ -173,16 +173,19 @@ export const applied = Effect.gen(function* () {
   return tables.length === 0 ? [] : yield* recorded
 })
 
+// The transaction of the migrations reports the reason of a failure.
+const readable = Effect.orElseSucceed(applied, (): ReadonlyArray<string> => [])
+
+const runMissing = (existing: ReadonlyArray<string>) =>
+  names.every((name) => existing.includes(name)) ? Effect.succeed([]) : runFrom(directory, names)
+
 /**
  * Runs the missing migrations in one transaction and returns their names. If several processes start together, the
  * first one runs them; the others wait, and then find none missing. If none is missing, it only reads.
  */
-export const run: Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> = applied.pipe(
-  // The transaction reports the reason of a failure.
-  Effect.orElseSucceed((): ReadonlyArray<string> => []),
-  Effect.flatMap((existing) =>
-    names.every((name) => existing.includes(name)) ? Effect.succeed([]) : runFrom(directory, names)
-  )
+export const run: Effect.Effect<ReadonlyArray<string>, MigrationFailed, SqlClient.SqlClient> = Effect.flatMap(
+  readable,
+  runMissing
 )
 
 /** The migrations that are missing in the database. */
@@ -216,10 +219,24 @@ export const current: Effect.Effect<void, Unavailable, SqlClient.SqlClient> = Ef
   }
 )
 
-/** Updates the schema when the layer is built. Warns if the schema is newer than this code. */
-export const layer: Layer.Layer<never, MigrationFailed, SqlClient.SqlClient> = Layer.effectDiscard(
-  Effect.zipRight(
-    run,
-    Effect.catchAll(current, ({ message }) => Effect.logWarning(message))
-  )
+/** The schema was changed by a newer version of the service. */
+export class SchemaTooNew extends Data.TaggedError("SchemaTooNew")<{ readonly message: string }> {}
+
+/**
+ * What a process does if the schema is newer than its code. A server warns: it starts, so that its supervisor does not restart it again
+ * and again, but does not become ready. A command refuses, because it may write values that the newer version does not expect.
+ */
+export class NewerSchema extends Context.Reference<NewerSchema>()("catalog/NewerSchema", {
+  defaultValue: (): "warn" | "refuse" => "warn"
+}) {}
+
+/** Updates the schema when the layer is built. */
+export const layer: Layer.Layer<never, MigrationFailed | SchemaTooNew, SqlClient.SqlClient> = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const existing = yield* readable
+    const message = newerThanCode(existing)
+    if (message !== undefined && (yield* NewerSchema) === "refuse") return yield* new SchemaTooNew({ message })
+    yield* runMissing(existing)
+    yield* Effect.catchAll(current, ({ message }) => Effect.logWarning(message))
+  })
 )

@@ -308,7 +308,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
       })
     )
 
-    it.effect("migrate refuses a schema that is newer than this version", () =>
+    it.effect("commands that open the database refuse a schema that is newer than this version", () =>
       Effect.gen(function* () {
         const url = yield* TestDatabaseUrl
         yield* Effect.gen(function* () {
@@ -316,11 +316,13 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
           yield* sql`INSERT INTO catalog_migration (migration_id, name) VALUES (9000, 'of_tomorrow')`
           const message =
             "The database schema is newer than this version of the service (9000_of_tomorrow): run the version that created it."
-          assert.deepStrictEqual(yield* catalog(["migrate", "--json"], { DATABASE_URL: Redacted.value(url) }), {
-            code: 1,
-            stdout: `${JSON.stringify({ error: { code: "validation_failed", message } })}\n`,
-            stderr: `${message}\n`
-          })
+          for (const command of [["migrate"], ["account", "create", "--name", "Old"], ["account", "list"]])
+            assert.deepStrictEqual(yield* catalog([...command, "--json"], { DATABASE_URL: Redacted.value(url) }), {
+              code: 1,
+              stdout: `${JSON.stringify({ error: { code: "validation_failed", message } })}\n`,
+              stderr: `${message}\n`
+            })
+          assert.strictEqual((yield* catalog(["status"], { DATABASE_URL: Redacted.value(url) })).code, 0)
           yield* sql`DELETE FROM catalog_migration WHERE migration_id = 9000`
         }).pipe(Effect.provide(Database.layerServer({ url, maxConnections: 1 })))
       })
