@@ -8,8 +8,8 @@ import { WriteDeadline } from "../../src/platform/WriteDeadline.ts"
 import { again, aProduct, attributesOf, aVariant } from "../../src/testing/platform/Publications.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { aStore, layerServer, layerShopify, openShop, tokenOf } from "./PlatformShops.ts"
+import { aCollection, productsOf } from "./ShopifyCatalog.ts"
 import type { Fault } from "./ShopifyServer.ts"
-import type { ShopifyShop } from "./ShopifyShop.ts"
 
 const told = (error: PlatformReadError | PlatformWriteError) => ({ ...error, message: error.message })
 
@@ -33,22 +33,6 @@ const why = {
   nonsense: "its answer is not valid",
   suspended: "it failed several times in a row, so calls are paused for a moment"
 }
-
-/** The ids of new products of a shop. */
-const productsOf = (shop: ShopifyShop, count: number): Array<string> =>
-  Array.from({ length: count }, (_, index) => {
-    const handle = `product-${index}`
-    return shop.productSet({ identifier: { handle }, input: { title: handle, handle } }).product?.id ?? ""
-  })
-
-const aCollection = (members: ReadonlyArray<string>) =>
-  Publication.Collection({
-    key: PublicationId.make(crypto.randomUUID()),
-    entityId: EntityId.make(crypto.randomUUID()),
-    platformId: null,
-    attributes: attributesOf({ title: "Tents" }),
-    members
-  })
 
 describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
   layer(layerShopify().pipe(Layer.provideMerge(layerServer)), { excludeTestServices: true })((it) => {

@@ -1,3 +1,6 @@
+import { EntityId, PublicationId } from "../../src/model/Ids.ts"
+import { Publication } from "../../src/platform/Publication.ts"
+import { attributesOf } from "../../src/testing/platform/Publications.ts"
 import type { ShopifyShop } from "./ShopifyShop.ts"
 
 /** Fills a shop with products (two variants, a picture and a metafield each) and a collection of all of them. */
@@ -32,3 +35,23 @@ export const fillShop = (shop: ShopifyShop, products: number): void => {
   const { collection } = shop.collectionCreate({ collection: { title: "All", handle: "all" } })
   if (collection !== null) collection.memberIds.push(...members)
 }
+
+/** The ids of new products of a shop. */
+export const productsOf = (shop: ShopifyShop, count: number): Array<string> =>
+  Array.from({ length: count }, (_, index) => {
+    const handle = `product-${index}`
+    return shop.productSet({ identifier: { handle }, input: { title: handle, handle } }).product?.id ?? ""
+  })
+
+/** A publication of a collection that the shop does not have. */
+export const aCollection = (
+  members: ReadonlyArray<string>,
+  values: Readonly<Record<string, string>> = { title: "Tents" }
+) =>
+  Publication.Collection({
+    key: PublicationId.make(crypto.randomUUID()),
+    entityId: EntityId.make(crypto.randomUUID()),
+    platformId: null,
+    attributes: attributesOf(values),
+    members
+  })

@@ -3,6 +3,7 @@ import {
   connection,
   type Input,
   type Metafield,
+  membersOf,
   type Owner,
   type Product,
   type ShopFile,
@@ -116,7 +117,7 @@ export const rootOf = (shop: ShopifyShop) => {
     __typename: "Collection",
     id: collection.id,
     sources: sourcesOf(collection),
-    products: productConnection([...new Set([...collection.memberIds, ...collection.conditionIds])])
+    products: productConnection(membersOf(collection))
   })
   const productOrNull = (product: Product | null) => (product === null ? null : productNode(product))
   const variantOrNull = (found: readonly [Product, Variant] | null) => (found === null ? null : variantNode(...found))
@@ -198,9 +199,11 @@ export const rootOf = (shop: ShopifyShop) => {
       return { collection: collection === null ? null : collectionNode(collection), userErrors }
     },
     collectionUpdate: (input: Input) => {
-      const { userErrors } = shop.collectionUpdate(input)
-      return { collection: null, userErrors }
+      const { job, userErrors } = shop.collectionUpdate(input)
+      return { collection: null, job, userErrors }
     },
+    collectionReorderProducts: (input: Input) => shop.reorderMembers(input),
+    job: (input: Input) => shop.readJob(input),
     fileCreate: ({ files }: Input) => {
       const other = files.findIndex(
         ({ filename, originalSource }: Input) => filename != null && endingOf(filename) !== endingOf(originalSource)

@@ -64,6 +64,22 @@ export interface Collection extends Owner {
   memberIds: Array<string>
   /** Members by conditions of the store itself. */
   conditionIds: Array<string>
+  /** Members that were put into an order. Others are behind them. */
+  orderedIds: ReadonlyArray<string>
+}
+
+/** The members of a collection in the order of the shop. */
+export const membersOf = ({ conditionIds, memberIds, orderedIds, values }: Collection): ReadonlyArray<string> => {
+  const members = new Set([...memberIds, ...conditionIds])
+  if (values.sortOrder !== "MANUAL") return [...members]
+  return [...new Set([...orderedIds.filter((id) => members.has(id)), ...members])]
+}
+
+/** A change that the shop makes later: at one of the reads of its state, as nothing else tells a client that it is made. */
+interface Job {
+  readonly collectionId: string
+  readonly change: () => void
+  reads: number
 }
 
 export interface ShopFile {
@@ -153,6 +169,11 @@ export class ShopifyShop {
   processing = 0
   /** How many searches do not find a new file. */
   searchLag = 0
+  /** How many reads of a job find that it is not done. Members are changed by a job only if it is set, moves always. */
+  jobLag = 0
+  /** The moves of members, by call. */
+  readonly moves: Array<ReadonlyArray<Input>> = []
+  readonly #jobs = new Map<string, Job>()
   #lastId = 0
 
   #id(kind: string) {
@@ -407,7 +428,8 @@ export class ShopifyShop {
       metafieldValues: merged([], metafields),
       sourceId: null,
       memberIds: [],
-      conditionIds: []
+      conditionIds: [],
+      orderedIds: []
     }
     this.collections.set(collection.id, collection)
     this.#addSources(collection, sources)
@@ -425,15 +447,64 @@ export class ShopifyShop {
     const { id, sourcesToCreate = [], sourcesToUpdate = [], ...values } = input
     const collection = this.collections.get(id)
     if (collection === undefined)
-      return { collection: null, userErrors: [{ field: ["id"], message: "Collection does not exist" }] }
+      return { collection: null, job: null, userErrors: [{ field: ["id"], message: "Collection does not exist" }] }
     Object.assign(collection.values, values)
     this.#addSources(collection, sourcesToCreate)
-    for (const { condition } of sourcesToUpdate) {
-      const { selectionsToAdd, selectionsToRemove } = condition.inclusion
-      const removed = selectionsToRemove.map(({ productId }: Input) => productId)
-      collection.memberIds = collection.memberIds.filter((member) => !removed.includes(member))
-      collection.memberIds.push(...selectionsToAdd.map(({ productId }: Input) => productId))
+    const change = () => {
+      for (const { condition } of sourcesToUpdate) {
+        const { selectionsToAdd, selectionsToRemove } = condition.inclusion
+        const removed = selectionsToRemove.map(({ productId }: Input) => productId)
+        collection.memberIds = collection.memberIds.filter((member) => !removed.includes(member))
+        collection.memberIds.push(...selectionsToAdd.map(({ productId }: Input) => productId))
+      }
     }
-    return { collection, userErrors: [] }
+    if (this.jobLag > 0 && sourcesToUpdate.length > 0)
+      return { collection, job: this.#startJob(id, change), userErrors: [] }
+    change()
+    return { collection, job: null, userErrors: [] }
+  }
+
+  #startJob(collectionId: string, change: () => void) {
+    const id = this.#id("Job")
+    this.#jobs.set(id, { collectionId, change, reads: 0 })
+    return { id, done: false }
+  }
+
+  readJob({ id }: Input) {
+    const job = this.#jobs.get(id)
+    if (job === undefined) return { id, done: true }
+    job.reads += 1
+    if (job.reads <= this.jobLag) return { id, done: false }
+    this.#jobs.delete(id)
+    job.change()
+    return { id, done: true }
+  }
+
+  /** As `collectionReorderProducts` is documented. */
+  reorderMembers({ id, moves }: Input) {
+    const refuse = (field: ReadonlyArray<string>, message: string, code: string) => ({
+      job: null,
+      ...complaint(field, message, code)
+    })
+    const collection = this.collections.get(id)
+    if (collection === undefined) return refuse(["id"], "The collection was not found.", "COLLECTION_NOT_FOUND")
+    if (collection.values.sortOrder !== "MANUAL")
+      return refuse(["id"], "The collection is not manually sorted.", "MANUALLY_SORTED_COLLECTION")
+    if ([...this.#jobs.values()].some(({ collectionId }) => collectionId === id))
+      return refuse(["id"], "Products are currently being reordered.", "TOO_MANY_ATTEMPTS_TO_REORDER_PRODUCTS")
+    const members = membersOf(collection)
+    const strange = moves.findIndex((move: Input) => !members.includes(move.id))
+    if (strange >= 0) return refuse(["moves", String(strange)], "The move is invalid.", "INVALID_MOVE")
+    this.moves.push(moves)
+    const job = this.#startJob(id, () => {
+      const order = [...membersOf(collection)]
+      for (const move of moves) {
+        order.splice(order.indexOf(move.id), 1)
+        // A position behind the last product is the end.
+        order.splice(Number(move.newPosition), 0, move.id)
+      }
+      collection.orderedIds = order
+    })
+    return { job, userErrors: [] }
   }
 }

@@ -129,6 +129,10 @@ export const UserErrors = List(
 )
 export type UserErrors = typeof UserErrors.Type
 
+/** A change that Shopify makes later. */
+const Job = Struct({ id: Str, done: Bool })
+export type Job = typeof Job.Type
+
 const wrote = <Name extends string>(name: Name) =>
   Schema.Record({ key: Schema.Literal(name), value: Struct({ userErrors: UserErrors }) })
 
@@ -289,6 +293,8 @@ export const DeleteMetafields = wrote("metafieldsDelete")
 export const CreateCollection = Struct({
   collectionCreate: Struct({ collection: NullOr(Id), userErrors: UserErrors })
 })
-export const UpdateCollection = wrote("collectionUpdate")
+export const UpdateCollection = Struct({ collectionUpdate: Struct({ job: NullOr(Job), userErrors: UserErrors }) })
+export const OrderMembers = Struct({ collectionReorderProducts: Struct({ job: NullOr(Job), userErrors: UserErrors }) })
+export const JobState = Struct({ job: NullOr(Job) })
 export const CreateFiles = Struct({ fileCreate: Struct({ files: NullOr(List(Id)), userErrors: UserErrors }) })
 export const UpdateFiles = wrote("fileUpdate")

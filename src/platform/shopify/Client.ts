@@ -35,6 +35,9 @@ export const defaultOptions: ShopifyOptions = {
   bulkStartLimit: Duration.minutes(5)
 }
 
+/** Shopify refuses a call whose input has an array with more elements (https://shopify.dev/docs/api/usage/limits). */
+export const maxElements = 250
+
 /** Maximum number of repetitions after the first attempt. */
 const maxRepetitions = 4
 

@@ -3,10 +3,11 @@ import type { PlatformStore } from "../PlatformClient.ts"
 import { PlatformRefused } from "../PlatformErrors.ts"
 import type { CollectionPublication } from "../Publication.ts"
 import * as Answers from "./Answers.ts"
-import type { ShopifyClient } from "./Client.ts"
+import { maxElements, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
+import { awaitJob, orderMembers } from "./MemberOrder.ts"
 import { type DefineId, failIfAny, failIfRefused, newMetafields, setMetafields } from "./Metafields.ts"
 import { noId } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
@@ -21,9 +22,6 @@ const membersOfOthers = (count: number) =>
     message: `The store itself has put ${count} of its products into this collection, which only the store can take out. Take them out there, then refresh the store.`,
     field: null
   })
-
-/** Shopify refuses a call whose input has an array with more elements (https://shopify.dev/docs/api/usage/limits). */
-const maxElements = 250
 
 interface MemberChange {
   readonly toAdd: ReadonlyArray<string>
@@ -47,7 +45,7 @@ const sourceUpdate = (id: string, { toAdd, toRemove }: MemberChange) => ({
   condition: { id, inclusion: { selectionsToAdd: selections(toAdd), selectionsToRemove: selections(toRemove) } }
 })
 
-/** Publishes a collection: values and members. */
+/** Publishes a collection: values, members, and their order if it is manual. */
 export const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
   const lookups = makeLookups(client)
 
@@ -75,34 +73,51 @@ export const makePublishCollection = (client: ShopifyClient, define: DefineId) =
       if (staying.length > 0) return yield* membersOfOthers(staying.length)
     })
 
-  /** The parts of the change that makes the collection's members equal to the publication's, and our source. */
-  const membership = (store: PlatformStore, id: string, { members }: CollectionPublication) =>
+  /** The members of a collection, the parts of the change that makes them equal to the publication's, and our source. */
+  const membership = (store: PlatformStore, id: string, members: ReadonlyArray<string>) =>
     Effect.gen(function* () {
-      const current = new Set(yield* lookups.membersOf(store, id))
+      const listed = yield* lookups.membersOf(store, id)
+      const current = new Set(listed)
       const wanted = new Set(members)
-      const toAdd = [...wanted].filter((product) => !current.has(product))
+      const toAdd = members.filter((product) => !current.has(product))
       const toRemove = [...current].filter((product) => !wanted.has(product))
       const parts = partsOf({ toAdd, toRemove })
-      if (parts.length === 0) return { parts, ours: null }
+      if (parts.length === 0) return { listed, parts, ours: null }
       const { ours, sources } = yield* sourcesOf(store, id)
       if (ours === null && toRemove.length > 0) return yield* membersOfOthers(toRemove.length)
       if (ours !== null && toRemove.length > 0) yield* failIfOthersHave(store, ours, sources, toRemove)
-      return { parts, ours }
+      return { listed, parts, ours }
     })
 
+  /** Writes a part of a collection. Returns the job in which Shopify changes its members, if it does so later. */
   const update = (store: PlatformStore, collection: Readonly<Record<string, unknown>>) =>
-    Effect.flatMap(
-      client.write(store, Documents.updateCollection, Answers.UpdateCollection, { collection }),
-      ({ collectionUpdate }) => failIfRefused(collectionUpdate.userErrors, { collection })
-    )
+    Effect.gen(function* () {
+      const { collectionUpdate } = yield* client.write(store, Documents.updateCollection, Answers.UpdateCollection, {
+        collection
+      })
+      yield* failIfRefused(collectionUpdate.userErrors, { collection })
+      return collectionUpdate.job
+    })
 
   /** Writes the parts after the first. `known`: our source; null: the first part has created it. */
   const writeParts = (store: PlatformStore, id: string, known: string | null, parts: ReadonlyArray<MemberChange>) =>
     Effect.gen(function* () {
-      if (parts.length === 0) return
+      if (parts.length === 0) return []
       const ours = known ?? (yield* sourcesOf(store, id)).ours
       if (ours === null) return yield* noId
-      for (const part of parts) yield* update(store, { id, sourcesToUpdate: [sourceUpdate(ours, part)] })
+      return yield* Effect.forEach(parts, (part) => update(store, { id, sourcesToUpdate: [sourceUpdate(ours, part)] }))
+    })
+
+  /** Writes the order of the members that were written with these jobs. It is not documented where Shopify puts a new member. */
+  const orderWritten = (
+    store: PlatformStore,
+    id: string,
+    members: ReadonlyArray<string>,
+    jobs: ReadonlyArray<Answers.Job | null>
+  ) =>
+    Effect.gen(function* () {
+      for (const job of jobs) yield* awaitJob(client, store, job)
+      yield* orderMembers(client, store, id, members, yield* lookups.membersOf(store, id))
     })
 
   return (store: PlatformStore, publication: CollectionPublication) =>
@@ -110,8 +125,9 @@ export const makePublishCollection = (client: ShopifyClient, define: DefineId) =
       yield* define(store, "COLLECTION")
       const current = yield* lookups.collection(store, publication)
       const input = Mapping.collectionInput(publication)
+      const members = [...new Set(publication.members)]
       if (current === null) {
-        const [first, ...rest] = partsOf({ toAdd: publication.members, toRemove: [] })
+        const [first, ...rest] = partsOf({ toAdd: members, toRemove: [] })
         const sent = {
           collection: { ...input, metafields: newMetafields(publication), sources: [newSource(first?.toAdd ?? [])] }
         }
@@ -124,22 +140,28 @@ export const makePublishCollection = (client: ShopifyClient, define: DefineId) =
         yield* failIfRefused(collectionCreate.userErrors, sent)
         if (collectionCreate.collection === null) return yield* noId
         const { id } = collectionCreate.collection
-        yield* writeParts(store, id, null, rest)
+        const jobs = yield* writeParts(store, id, null, rest)
+        if (input.sortOrder === Mapping.manualOrder) yield* orderWritten(store, id, members, jobs)
         return toPublished([[publication.entityId, id]])
       }
       const { id } = current
-      const { ours, parts } = yield* membership(store, id, publication)
+      const { listed, ours, parts } = yield* membership(store, id, members)
       const [first, ...rest] = parts
-      const members =
+      const firstPart =
         first === undefined
           ? {}
           : ours === null
             ? { sourcesToCreate: [newSource(first.toAdd)] }
             : { sourcesToUpdate: [sourceUpdate(ours, first)] }
-      yield* update(store, { id, ...input, ...members })
-      yield* writeParts(store, id, ours, rest)
+      const job = yield* update(store, { id, ...input, ...firstPart })
+      const jobs = [job, ...(yield* writeParts(store, id, ours, rest))]
       const owner = { id, entity: publication, current: current.metafields.nodes }
-      yield* failIfAny(yield* setMetafields(client, store, [owner]))
+      const refusals = yield* setMetafields(client, store, [owner])
+      if ((input.sortOrder ?? current.sortOrder) === Mapping.manualOrder)
+        yield* parts.length === 0 && current.sortOrder === Mapping.manualOrder
+          ? orderMembers(client, store, id, members, listed)
+          : orderWritten(store, id, members, jobs)
+      yield* failIfAny(refusals)
       return toPublished([[publication.entityId, id]])
     })
 }

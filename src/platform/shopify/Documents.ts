@@ -259,8 +259,14 @@ export const createCollection = `mutation CreateCollection($collection: Collecti
 }`
 
 export const updateCollection = `mutation UpdateCollection($collection: CollectionUpdateInput!) {
-  collectionUpdate(collection: $collection) { collection { id } ${userErrors} }
+  collectionUpdate(collection: $collection) { collection { id } job { id done } ${userErrors} }
 }`
+
+export const orderMembers = `mutation OrderMembers($id: ID!, $moves: [MoveInput!]!) {
+  collectionReorderProducts(id: $id, moves: $moves) { job { id done } ${codedUserErrors} }
+}`
+
+export const jobState = `query JobState($id: ID!) { job(id: $id) { id done } }`
 
 export const createFiles = `mutation CreateFiles($files: [FileCreateInput!]!) {
   fileCreate(files: $files) { files { id } ${codedUserErrors} }

@@ -239,6 +239,9 @@ export const fileRecord = (file: FileValues): Option.Option<PlatformRecord> => {
   )
 }
 
+/** The sort order of a collection in which its members have the order that somebody gave them. */
+export const manualOrder = "MANUAL"
+
 // Inputs of mutations. A key that is missing in an entity's values is empty in the store.
 
 export const productInput = ({ attributes }: PublishedEntity) => {

@@ -22,8 +22,11 @@ export const toPublished = (ids: Iterable<readonly [EntityId, string]>): Publish
 const variantOf = (variant: Answers.LiveVariant, productId: string): PlatformRecord =>
   Mapping.variantRecord(variant, variant.metafields.nodes, productId)
 
-const sameSet = (left: ReadonlySet<string>, right: ReadonlySet<string>) =>
-  left.size === right.size && [...left].every((id) => right.has(id))
+/** Whether two lists have the same ids, and if `isOrdered` in the same order. */
+const sameIds = (left: ReadonlySet<string>, right: ReadonlySet<string>, isOrdered: boolean) => {
+  const others = [...right]
+  return left.size === right.size && [...left].every((id, index) => (isOrdered ? others[index] === id : right.has(id)))
+}
 
 const hasAlt = ({ alt }: { readonly alt: string | null }, { attributes }: PublishedEntity) =>
   (alt ?? "") === valueOf(attributes, "alt")
@@ -119,7 +122,7 @@ export const makeReadBack = (client: ShopifyClient) => {
       const isHeld =
         record.entityId === publication.entityId &&
         Mapping.holds("collection", publication, record.attributes) &&
-        sameSet(new Set(members), new Set(publication.members))
+        sameIds(new Set(members), new Set(publication.members), live.sortOrder === Mapping.manualOrder)
       return isHeld ? Option.some(toPublished([[publication.entityId, live.id]])) : Option.none()
     })
 
