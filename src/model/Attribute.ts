@@ -76,6 +76,13 @@ export const typeOf = (kind: EntityKind, key: string, layers: ReadonlyArray<Attr
     ? (builtInFields[kind][key] ?? singleLineText)
     : (layers.find((layer) => layer[key] !== undefined)?.[key]?.type ?? singleLineText)
 
+/**
+ * Whether a metafield is in a namespace of another app, or in one that Shopify keeps for itself (recorded from Shopify's Admin API). A store
+ * that has it returns it, but takes it from nobody else.
+ */
+export const isReservedKey = (key: string): boolean =>
+  /^(?:app--.*|shopify_standard|protected|shopify-l10n-fields)\.[^.]*$/.test(key)
+
 /** The value of a key, `""` if absent. */
 export const valueOf = (attributes: Attributes, key: string): string => attributes[key]?.value ?? ""
 

@@ -269,6 +269,27 @@ describe("metafields", () => {
       "single_line_text_field"
     )
   })
+
+  it("of other apps and reserved namespaces stay if the store lacks them, because a publish does not send them there", () => {
+    for (const key of [
+      "app--9--reviews.rank",
+      "shopify_standard.price",
+      "protected.price",
+      "shopify-l10n-fields.price"
+    ]) {
+      const catalog = makeCatalog([us, eu], { product: { title: "Mug", [key]: "4" } })
+      const { drafted, plan } = catalog.bring("product", { values: { title: "Mug" } }, false)
+      assert.deepStrictEqual([drafted, plan.conflicts], [[], []])
+      assert.strictEqual(shown(catalog.entity("product"), us, key), "4")
+      assert.isFalse(versionOn(catalog.entity("product"), us).pendingPublish)
+      // The store that has it may change it.
+      catalog.bring("product", { values: { title: "Mug", [key]: "5" } }, false)
+      assert.deepStrictEqual(
+        [us, eu].map((storeId) => shown(catalog.entity("product"), storeId, key)),
+        ["5", "4"]
+      )
+    }
+  })
 })
 
 describe("equivalent values", () => {

@@ -391,6 +391,11 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
           input: {
             title: "Jumper",
             handle: "keel-jumper",
+            // Others have written them, so ours are sent, and refused.
+            metafields: [
+              { namespace: "app--9--ours", key: "rank", type: "single_line_text_field", value: "2" },
+              { namespace: "protected", key: "price", type: "single_line_text_field", value: "2" }
+            ],
             variants: variants.map(({ attributes }) => ({
               inventoryItem: { sku: attributes.sku?.value },
               optionValues: [{ optionName: "Size", name: attributes.option1?.value }]
@@ -432,7 +437,13 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
           owner?.metafieldValues.map(({ key, namespace }) => `${namespace}.${key}`).sort()
         assert.deepStrictEqual(
           written(theirs ?? undefined),
-          ["catalog.entity_id", "care.wash_at", ...specs.map(([key]) => key)].sort()
+          [
+            "app--9--ours.rank",
+            "catalog.entity_id",
+            "care.wash_at",
+            "protected.price",
+            ...specs.map(([key]) => key)
+          ].sort()
         )
         assert.deepStrictEqual(theirs?.variantList.map(written), [
           ["care.wash_at", "catalog.entity_id"],
@@ -443,6 +454,33 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
           asked().filter((name) => name === "SetMetafields"),
           3
         )
+      })
+    )
+
+    it.effect("metafields of other apps and reserved ones are not sent to a shop that lacks them", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { shop, store } = yield* openShop
+        const reserved = attributesOf({ "app--9--ours.rank": "1", "protected.price": "1" })
+        const variant = aVariant("S")
+        const product = aProduct()
+        const publication = {
+          ...product,
+          attributes: { ...product.attributes, ...reserved },
+          variants: [{ ...variant, attributes: { ...variant.attributes, ...reserved } }]
+        }
+        const { platformIds } = yield* publish(store, publication)
+        assert.isTrue(Option.isSome(yield* readBack(store, publication)))
+        yield* publish(store, again(publication, platformIds))
+        const [live] = shop.products.values()
+        const keys = (owner: Owner | undefined) => owner?.metafieldValues.map(({ namespace }) => namespace).sort()
+        assert.deepStrictEqual(keys(live), ["care", "catalog"])
+        assert.deepStrictEqual(keys(live?.variantList[0]), ["care", "catalog"])
+        // A shop that has one takes no other value of it.
+        live?.metafieldValues.push({ namespace: "protected", key: "price", type: "single_line_text_field", value: "2" })
+        assert.isTrue(Option.isNone(yield* readBack(store, publication)))
+        const refused = yield* Effect.flip(publish(store, again(publication, platformIds)))
+        assert.include(refused.message, "protected.price: Namespace protected is a reserved namespace.")
       })
     )
 

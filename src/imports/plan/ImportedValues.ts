@@ -1,5 +1,5 @@
 import type { Aggregate } from "../../catalog/Aggregate.ts"
-import { builtInFields, type EntityKind, typeOf, valueOf } from "../../model/Attribute.ts"
+import { builtInFields, type EntityKind, isReservedKey, typeOf, valueOf } from "../../model/Attribute.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import { sameOnPlatform, sameValue } from "../../model/SameValue.ts"
 import type { ImportSource, StoreEntity, Values } from "../StoreProduct.ts"
@@ -71,6 +71,8 @@ const isAsAccepted = ({ kind }: Aggregate, key: string, type: string, accepted: 
   const returned = values[key] ?? ""
   const filled = filledByPlatform[kind][key]
   if (sameOnPlatform(key, type, accepted, returned)) return true
+  // A publish does not send a reserved metafield to a store that lacks it.
+  if (isReservedKey(key)) return returned === ""
   if (accepted !== "") return false
   // A weight of 0 has a unit on a platform, though none was sent.
   if (kind === "variant" && key === "weight_unit") return Number(values.weight || 0) === 0

@@ -1,5 +1,5 @@
 import { Either, Option, Schema } from "effect"
-import { type Attributes, builtInFields, type EntityKind, valueOf } from "../../model/Attribute.ts"
+import { type Attributes, builtInFields, type EntityKind, isReservedKey, valueOf } from "../../model/Attribute.ts"
 import { EntityId } from "../../model/Ids.ts"
 import { sameOnPlatform } from "../../model/SameValue.ts"
 import type { PlatformRecord } from "../PlatformRecord.ts"
@@ -369,8 +369,9 @@ const filledByStore: ReadonlySet<string> = new Set([
   "option3"
 ])
 
-/** Whether the store may have any value. An emptied weight is 0 in any unit. */
-const isLeftToStore = (key: string, attributes: Attributes): boolean => {
+/** Whether the store may have any value. An emptied weight is 0 in any unit. A reserved metafield is not sent to a store that lacks it. */
+const isLeftToStore = (key: string, attributes: Attributes, theirs: Attributes): boolean => {
+  if (isReservedKey(key)) return valueOf(theirs, key) === ""
   if (key === "weight") return attributes.weight === undefined
   if (key === "weight_unit") return Number(valueOf(attributes, "weight") || 0) === 0
   return filledByStore.has(key) && valueOf(attributes, key) === ""
@@ -389,7 +390,7 @@ export const holds = (kind: EntityKind, { attributes }: PublishedEntity, theirs:
     .filter(({ key }) => !notSent[kind].has(key))
     .every(
       ({ key, type }) =>
-        isLeftToStore(key, attributes) || sameText(key, type, valueOf(attributes, key), valueOf(theirs, key))
+        isLeftToStore(key, attributes, theirs) || sameText(key, type, valueOf(attributes, key), valueOf(theirs, key))
     )
 
 const metafieldKeys = (attributes: Attributes) =>

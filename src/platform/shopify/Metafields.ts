@@ -1,5 +1,5 @@
 import { Array as Arr, Effect, Predicate } from "effect"
-import { valueOf } from "../../model/Attribute.ts"
+import { isReservedKey, valueOf } from "../../model/Attribute.ts"
 import { sameValue } from "../../model/SameValue.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { PlatformRefused, PlatformUnavailable, type PlatformWriteError } from "../PlatformErrors.ts"
@@ -140,8 +140,8 @@ const writeGroups = <A>(
 }
 
 /**
- * Sets metafields whose value differs from the current one, and deletes those whose new value is empty. Returns the refusals: Shopify
- * has written the other metafields.
+ * Sets metafields whose value differs from the current one, and deletes those whose new value is empty. Reserved ones that the record does
+ * not have are left out, because Shopify would refuse them at each publish. Returns the refusals: Shopify has written the others.
  */
 export const setMetafields = (
   client: ShopifyClient,
@@ -157,12 +157,14 @@ export const setMetafields = (
         ({ key, namespace, type, value }) => {
           const fullKey = `${namespace}.${key}`
           const name = sku === "" ? fullKey : `${sku}, ${fullKey}`
-          return { name, type, value, there: there.get(fullKey), input: { ownerId: id, namespace, key } }
+          const isUnwritable = isReservedKey(fullKey) && !there.has(fullKey)
+          return { name, type, value, isUnwritable, there: there.get(fullKey), input: { ownerId: id, namespace, key } }
         }
       )
     })
     const toSet = wanted
-      .filter(({ there, type, value }) => value !== "" && (there === undefined || !sameValue("", type, there, value)))
+      .filter(({ isUnwritable, value }) => value !== "" && !isUnwritable)
+      .filter(({ there, type, value }) => there === undefined || !sameValue("", type, there, value))
       .map(({ input, name, type, value }) => ({ name, input: { ...input, type, value } }))
     const unset = yield* writeGroups(toSet, maxMetafields, (metafields) =>
       Effect.map(
@@ -180,8 +182,10 @@ export const setMetafields = (
     return [...unset, ...undeleted]
   })
 
-/** The metafields of a new record. */
+/** The metafields of a new record, without reserved ones. */
 export const newMetafields = (entity: PublishedEntity) => [
-  ...Mapping.metafieldsOf(entity).filter(({ value }) => value !== ""),
+  ...Mapping.metafieldsOf(entity).filter(
+    ({ key, namespace, value }) => value !== "" && !isReservedKey(`${namespace}.${key}`)
+  ),
   { ...Mapping.idMetafield, type: "id", value: entity.entityId }
 ]
