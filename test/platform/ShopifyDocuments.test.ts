@@ -1,9 +1,53 @@
 import { assert, describe, it } from "@effect/vitest"
-import { GraphQLNonNull, NoDeprecatedCustomRule, parse, specifiedRules, typeFromAST, validate, visit } from "graphql"
+import {
+  GraphQLNonNull,
+  type GraphQLSchema,
+  isLeafType,
+  Kind,
+  NoDeprecatedCustomRule,
+  parse,
+  specifiedRules,
+  TypeInfo,
+  typeFromAST,
+  validate,
+  visit,
+  visitWithTypeInfo
+} from "graphql"
 import * as Documents from "../../src/platform/shopify/Documents.ts"
 import { adminSchema } from "./AdminSchema.ts"
 
 const { apiVersion, ...documents } = Documents
+
+/** As how many nodes Shopify counts a page of a list: 12 of 250 and of 200, 2 of one (recorded from its Admin API). */
+const countedOf = (first: number) => Math.min(12, first + 1)
+
+/** The cost of a document, at most, in points: one for each object, and ten for a mutation. */
+const costOf = (schema: GraphQLSchema, text: string): number => {
+  const types = new TypeInfo(schema)
+  let cost = text.startsWith("mutation") ? 10 : 0
+  /** As how many objects each one counts here. */
+  const counts = [1]
+  visit(
+    parse(text),
+    visitWithTypeInfo(types, {
+      Field: {
+        enter(node) {
+          const count = counts.at(-1) ?? 1
+          const type = types.getType()
+          const name = String(type).replaceAll(/[[\]!]/g, "")
+          const isPage = name.endsWith("Connection")
+          if (!isPage && name !== "PageInfo" && !isLeafType(schema.getType(name))) cost += count
+          const first = node.arguments?.find((argument) => argument.name.value === "first")?.value
+          counts.push(isPage && first?.kind === Kind.INT ? count * countedOf(Number(first.value)) : count)
+        },
+        leave() {
+          counts.pop()
+        }
+      }
+    })
+  )
+  return cost
+}
 
 describe.skipIf(adminSchema === undefined)("every document of the Shopify adapter", () => {
   it("is written for the API version whose introspection is pinned", () => assert.strictEqual(apiVersion, "2026-07"))
@@ -47,6 +91,21 @@ describe.skipIf(adminSchema === undefined)("every document of the Shopify adapte
       ["bulkCollections", 3],
       ["bulkFiles", 1]
     ])
+  })
+
+  it("stays below the points that one query may cost", () => {
+    if (adminSchema === undefined) return assert.fail("no schema")
+    const schema = adminSchema
+    const costs = Object.entries(documents)
+      .filter(([name]) => !/^bulk[A-Z]/.test(name) || name === "bulkState")
+      .map(([name, text]) => [name, costOf(schema, text)] as const)
+    assert.deepStrictEqual(
+      costs.filter(([, cost]) => cost > 500),
+      []
+    )
+    const page = "first: 250) { nodes {"
+    const nested = `query { products(${page} variants(${page} metafields(${page} id } } } } } } }`
+    assert.isAbove(costOf(schema, nested), 1_000)
   })
 
   it("the check fails for invalid documents", () => {

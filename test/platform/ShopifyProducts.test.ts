@@ -457,6 +457,35 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
       })
     )
 
+    it.effect("all metafields of a variant are read with its product, 250 variants in one call", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { asked, script, store } = yield* openShop
+        const product = aProduct()
+        const fields = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`care.field_${index}`, "1"]))
+        const variants = Array.from({ length: 300 }, (_, index) => {
+          const variant = aVariant(`${index}`)
+          const options = { option1: `Size ${index % 20}`, option2: `Colour ${Math.floor(index / 20)}` }
+          // Our id is written behind the other metafields of a new variant.
+          const values = attributesOf(index === 0 ? { ...options, ...fields } : options)
+          return { ...variant, attributes: { ...variant.attributes, ...values } }
+        })
+        // Metafields of a product are written by a call of their own, which does not happen here.
+        const attributes = Object.fromEntries(Object.entries(product.attributes).filter(([key]) => !key.includes(".")))
+        const publication = { ...product, attributes, variants }
+        script("SetProduct", "lost")
+        yield* Effect.flip(publish(store, publication))
+        const before = asked().length
+        assert.isTrue(Option.isSome(yield* readBack(store, publication)))
+        assert.lengthOf(
+          asked()
+            .slice(before)
+            .filter((name) => name === "ProductVariants"),
+          2
+        )
+      })
+    )
+
     it.effect("metafields of other apps and reserved ones are not sent to a shop that lacks them", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient

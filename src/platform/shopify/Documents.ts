@@ -24,10 +24,7 @@ const fileValues = `
 
 const shopMetafields = `metafields(first: 250) { nodes { namespace key type value } }`
 
-const oneVariant = `${variantValues} ${shopMetafields} product { id }`
-
-/** Reads fewer metafields of each variant, so that a page of variants stays within the cost limit of one query. */
-const pagedVariant = `${variantValues} metafields(first: 40) { nodes { namespace key type value } }`
+const liveVariant = `${variantValues} ${shopMetafields}`
 
 const liveProduct = `
   ${productValues}
@@ -174,16 +171,17 @@ export const variantsBySku = `query VariantsBySku($query: String!) {
   productVariants(first: 50, query: $query) { nodes { id sku product { id } } }
 }`
 
+/** Costs about 200 points, and one query may cost 1,000: Shopify counts 250 nodes of a list as 12, also in a list of lists. */
 export const productVariants = `query ProductVariants($id: ID!, $after: String) {
-  product(id: $id) { variants(first: 20, after: $after) { nodes { ${pagedVariant} } ${pageInfo} } }
+  product(id: $id) { variants(first: 250, after: $after) { nodes { ${liveVariant} } ${pageInfo} } }
 }`
 
 export const variantById = `query VariantById($id: ID!) {
-  productVariant(id: $id) { ${oneVariant} }
+  productVariant(id: $id) { ${liveVariant} product { id } }
 }`
 
 export const variantByCustomId = `query VariantByCustomId($customId: UniqueMetafieldValueInput!) {
-  productVariantByIdentifier(identifier: { customId: $customId }) { ${oneVariant} }
+  productVariantByIdentifier(identifier: { customId: $customId }) { ${liveVariant} product { id } }
 }`
 
 export const collectionById = `query CollectionById($id: ID!) {
