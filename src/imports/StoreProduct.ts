@@ -59,6 +59,8 @@ export interface StoreCollection extends StoreEntity {
 /** The source of an import. */
 export interface ImportSource {
   readonly storeId: StoreId
+  /** The shop's name, with which a platform fills an empty vendor. Missing: it is not known. */
+  readonly storeName?: string
   /** Whether the source contains the whole store. If so, values and entities that it lacks are gone in the store. */
   readonly isComplete: boolean
   /** Whether the store is read after the import. If so, accepted values come from that reading and not from this source. */

@@ -18,7 +18,7 @@ import { shopifyMetafields } from "../support/ShopifyMetafields.ts"
 const uuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`
 const us = StoreId.make(uuid(1))
 const eu = StoreId.make(uuid(2))
-const source = { storeId: us, isComplete: true }
+const source = { storeId: us, storeName: "Tarn & Tern", isComplete: true }
 const ids = {
   product: EntityId.make(uuid(10)),
   variant: EntityId.make(uuid(11)),
@@ -231,6 +231,23 @@ describe("published entities", () => {
       [url, "B", ""]
     )
     assert.isFalse(versionOn(catalog.entity("media"), us).pendingPublish)
+  })
+
+  it("take the shop's name for an empty vendor, and any other vendor for an edit", () => {
+    for (const [vendor, expected] of [
+      ["Tarn & Tern", ""],
+      ["Fell", "Fell"]
+    ] as const) {
+      const catalog = makeCatalog([us], { product: { title: "Mug" } })
+      const { stamped } = catalog.bring("product", { values: { title: "Mug", vendor } }, false)
+      assert.deepStrictEqual(stamped, expected === "" ? [] : [ids.product])
+      assert.strictEqual(valueOf(catalog.entity("product").attributes, "vendor"), expected)
+      assert.isFalse(versionOn(catalog.entity("product"), us).pendingPublish)
+    }
+    // A vendor that was published is not left to the shop.
+    const catalog = makeCatalog([us], { product: { title: "Mug", vendor: "Fell" } })
+    catalog.bring("product", { values: { title: "Mug", vendor: "Tarn & Tern" } }, false)
+    assert.strictEqual(valueOf(catalog.entity("product").attributes, "vendor"), "Tarn & Tern")
   })
 
   it("keep a variant's own title if the platform derives one from options, and follow it if the draft's title was derived too", () => {

@@ -58,7 +58,7 @@ const isUntold = (
     ? optionKeys.every((option) => values[option] === undefined || values[option] === now(option))
     : key === "weight_unit" && candidate === "" && values.weight === "")
 
-/** Values that platforms give fields that a publish left empty (recorded from Shopify's Admin API). */
+/** Values that platforms give fields that a publish left empty (recorded from Shopify's Admin API). A vendor is the shop's name. */
 const filledByPlatform: Readonly<Record<EntityKind, Values>> = {
   product: { status: "active", options: '[{"name":"Title","values":["Default Title"]}]' },
   variant: { title: "Default Title", option1: "Default Title", price: "0", taxable: "true", requires_shipping: "true" },
@@ -67,9 +67,16 @@ const filledByPlatform: Readonly<Record<EntityKind, Values>> = {
 }
 
 /** Whether a platform that accepted one value returns the other, without an edit in the store. */
-const isAsAccepted = ({ kind }: Aggregate, key: string, type: string, accepted: string, { values }: StoreEntity) => {
+const isAsAccepted = (
+  { kind }: Aggregate,
+  key: string,
+  type: string,
+  accepted: string,
+  { values }: StoreEntity,
+  { storeName }: ImportSource
+) => {
   const returned = values[key] ?? ""
-  const filled = filledByPlatform[kind][key]
+  const filled = key === "vendor" ? storeName : filledByPlatform[kind][key]
   if (sameOnPlatform(key, type, accepted, returned)) return true
   // A publish does not send a reserved metafield to a store that lacks it.
   if (isReservedKey(key)) return returned === ""
@@ -93,7 +100,7 @@ export const readValues = (entity: Aggregate, imported: StoreEntity, source: Imp
       const type = imported.types?.[key] ?? typeOf(entity.kind, key, [now, accepted ?? {}])
       if (accepted !== undefined && source.isComplete) {
         const before = valueOf(accepted, key)
-        if (isAsAccepted(entity, key, type, before, imported)) return [key, before]
+        if (isAsAccepted(entity, key, type, before, imported, source)) return [key, before]
       }
       const isSame = (candidate: string) =>
         sameValue(key, type, candidate, value) ||

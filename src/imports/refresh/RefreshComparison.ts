@@ -96,7 +96,7 @@ export const makeRefreshComparison = Effect.gen(function* () {
       yield* pulled.unmatch(accountId, id)
       yield* match(accountId, store.id, id, count, writeAlways)
       const staging = new ImportStaging(repo, accountId, id, store.id)
-      const source: ImportSource = { storeId: store.id, isComplete: true, begunAt }
+      const source: ImportSource = { storeId: store.id, storeName: store.name, isComplete: true, begunAt }
       yield* stageRecords(accountId, id, source, staging, count, report)
       yield* stageRemovals({ accountId, id, storeId: store.id, begunAt }, staging)
       return { version, summary: { ...staging.summary, beside } } satisfies Compared
