@@ -8,7 +8,7 @@ import * as Documents from "./Documents.ts"
 import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { awaitJob, orderMembers } from "./MemberOrder.ts"
-import { type DefineId, failIfAny, failIfRefused, newMetafields, setMetafields } from "./Metafields.ts"
+import { type DefineId, failIfAny, mutate, newMetafields, setMetafields } from "./Metafields.ts"
 import { noId } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
 
@@ -91,13 +91,10 @@ export const makePublishCollection = (client: ShopifyClient, define: DefineId) =
 
   /** Writes a part of a collection. Returns the job in which Shopify changes its members, if it does so later. */
   const update = (store: PlatformStore, collection: Readonly<Record<string, unknown>>) =>
-    Effect.gen(function* () {
-      const { collectionUpdate } = yield* client.write(store, Documents.updateCollection, Answers.UpdateCollection, {
-        collection
-      })
-      yield* failIfRefused(collectionUpdate.userErrors, { collection })
-      return collectionUpdate.job
-    })
+    Effect.map(
+      mutate(client, store, Documents.updateCollection, Answers.UpdateCollection, { collection }),
+      ({ job }) => job
+    )
 
   /** Writes the parts after the first. `known`: our source; null: the first part has created it. */
   const writeParts = (store: PlatformStore, id: string, known: string | null, parts: ReadonlyArray<MemberChange>) =>
@@ -128,18 +125,11 @@ export const makePublishCollection = (client: ShopifyClient, define: DefineId) =
       const members = [...new Set(publication.members)]
       if (current === null) {
         const [first, ...rest] = partsOf({ toAdd: members, toRemove: [] })
-        const sent = {
+        const { collection } = yield* mutate(client, store, Documents.createCollection, Answers.CreateCollection, {
           collection: { ...input, metafields: newMetafields(publication), sources: [newSource(first?.toAdd ?? [])] }
-        }
-        const { collectionCreate } = yield* client.write(
-          store,
-          Documents.createCollection,
-          Answers.CreateCollection,
-          sent
-        )
-        yield* failIfRefused(collectionCreate.userErrors, sent)
-        if (collectionCreate.collection === null) return yield* noId
-        const { id } = collectionCreate.collection
+        })
+        if (collection === null) return yield* noId
+        const { id } = collection
         const jobs = yield* writeParts(store, id, null, rest)
         if (input.sortOrder === Mapping.manualOrder) yield* orderWritten(store, id, members, jobs)
         return toPublished([[publication.entityId, id]])

@@ -1,10 +1,10 @@
 import { Array as Arr, Effect } from "effect"
 import type { PlatformStore } from "../PlatformClient.ts"
-import { PlatformUnavailable } from "../PlatformErrors.ts"
+import { PlatformUnavailable, type PlatformWriteError } from "../PlatformErrors.ts"
 import * as Answers from "./Answers.ts"
 import { maxElements, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
-import { failIfRefused } from "./Metafields.ts"
+import { mutate } from "./Metafields.ts"
 
 /** Moves a product of a collection to an index, which counts after the moves before this one. */
 interface Move {
@@ -70,8 +70,9 @@ export const awaitJob = (client: ShopifyClient, store: PlatformStore, started: A
     }
   })
 
-/** Code with which Shopify refuses moves while it makes others in the same collection. */
-const isReordering = "TOO_MANY_ATTEMPTS_TO_REORDER_PRODUCTS"
+/** Whether Shopify refused moves because it still makes others in the same collection. */
+const isReordering = (error: PlatformWriteError) =>
+  error._tag === "PlatformRefused" && error.code === "TOO_MANY_ATTEMPTS_TO_REORDER_PRODUCTS"
 
 /** Puts the members of a collection into the wanted order, and waits until they are. `current`: their order now. */
 export const orderMembers = (
@@ -83,17 +84,9 @@ export const orderMembers = (
 ) =>
   Effect.gen(function* () {
     for (const moves of Arr.chunksOf(movesTo(wanted, current), maxElements)) {
-      const sent = { id, moves }
-      const { collectionReorderProducts } = yield* client.write(
-        store,
-        Documents.orderMembers,
-        Answers.OrderMembers,
-        sent
+      const { job } = yield* mutate(client, store, Documents.orderMembers, Answers.OrderMembers, { id, moves }).pipe(
+        Effect.catchIf(isReordering, () => new PlatformUnavailable({ reason: "throttled" }))
       )
-      const { job, userErrors } = collectionReorderProducts
-      if (userErrors.some(({ code }) => code === isReordering))
-        return yield* new PlatformUnavailable({ reason: "throttled" })
-      yield* failIfRefused(userErrors, sent)
       yield* awaitJob(client, store, job)
     }
   })

@@ -1,4 +1,4 @@
-import { Array as Arr, Effect, Predicate } from "effect"
+import { Array as Arr, Effect, Predicate, type Schema } from "effect"
 import { isReservedKey, valueOf } from "../../model/Attribute.ts"
 import { sameValue } from "../../model/SameValue.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
@@ -66,6 +66,20 @@ export const failIfAny = (refusals: Answers.UserErrors): Effect.Effect<void, Pla
 /** Fails if Shopify refused the input. `sent`: the variables of the call, by which the message names what was refused. */
 export const failIfRefused = (userErrors: Answers.UserErrors, sent: Readonly<Record<string, unknown>>) =>
   failIfAny(named(userErrors, sent))
+
+/** Runs a mutation, and fails if Shopify refused the input. Returns what the answer has under the name of the mutation. */
+export const mutate = <A extends Readonly<Record<string, { readonly userErrors: Answers.UserErrors }>>, I>(
+  client: ShopifyClient,
+  store: PlatformStore,
+  document: string,
+  schema: Schema.Schema<A, I>,
+  sent: Readonly<Record<string, unknown>>
+): Effect.Effect<A[keyof A], PlatformWriteError> =>
+  Effect.gen(function* () {
+    const [payload] = Object.values(yield* client.write(store, document, schema, sent)) as [A[keyof A]]
+    yield* failIfRefused(payload.userErrors, sent)
+    return payload
+  })
 
 /** The kinds of records that have our entity id in a metafield. */
 export type IdOwner = "PRODUCT" | "PRODUCTVARIANT" | "COLLECTION"

@@ -9,7 +9,7 @@ import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
-import { type DefineId, failIfAny, failIfRefused, newMetafields, setMetafields } from "./Metafields.ts"
+import { type DefineId, failIfAny, mutate, newMetafields, setMetafields } from "./Metafields.ts"
 import { makeReadBack } from "./ReadBack.ts"
 
 export const noProduct = new PlatformRefused({
@@ -58,18 +58,17 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
           ...(isFirst || current === null ? firstVariants(publication, before) : {})
         }
       }
-      const { productSet } = yield* client.write(store, Documents.setProduct, Answers.SetProduct, sent)
-      yield* failIfRefused(productSet.userErrors, sent)
-      const id = productSet.product?.id
-      if (id === undefined) return yield* noId
+      const { product } = yield* mutate(client, store, Documents.setProduct, Answers.SetProduct, sent)
+      if (product === null) return yield* noId
+      const { id } = product
       const live = yield* lookups.variantsOf(store, id)
       const matched = Mapping.matchVariants(publication.variants, live)
       const variants = (isFirst ? publication.variants : []).flatMap((entity) => {
         const found = matched.get(entity.entityId)
         return found === undefined ? [] : [{ id: found.id, entity, current: found.metafields.nodes }]
       })
-      const product = { id, entity: publication, current: current?.metafields.nodes ?? [] }
-      const refusals = yield* setMetafields(client, store, [product, ...variants])
+      const owner = { id, entity: publication, current: current?.metafields.nodes ?? [] }
+      const refusals = yield* setMetafields(client, store, [owner, ...variants])
       yield* orderVariants(client, store, id, publication, matched, live)
       yield* failIfAny(refusals)
       const found = yield* liveProduct(store, { ...publication, platformId: id })
@@ -152,11 +151,5 @@ const orderVariants = (
     const order = live.map(({ id }) => id).filter((id) => wanted.includes(id))
     if (wanted.every((id, index) => id === order[index])) return
     const sent = { productId, positions: wanted.map((id, index) => ({ id, position: index + 1 })) }
-    const { productVariantsBulkReorder } = yield* client.write(
-      store,
-      Documents.orderVariants,
-      Answers.OrderVariants,
-      sent
-    )
-    yield* failIfRefused(productVariantsBulkReorder.userErrors, sent)
+    yield* mutate(client, store, Documents.orderVariants, Answers.OrderVariants, sent)
   })

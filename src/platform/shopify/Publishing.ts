@@ -14,15 +14,7 @@ import { makePublishCollection } from "./CollectionPublishing.ts"
 import * as Documents from "./Documents.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
-import {
-  type DefineId,
-  defineId,
-  failIfAny,
-  failIfRefused,
-  newMetafields,
-  sentence,
-  setMetafields
-} from "./Metafields.ts"
+import { type DefineId, defineId, failIfAny, mutate, newMetafields, sentence, setMetafields } from "./Metafields.ts"
 import { fileFailed, makePublishProduct, noId, noProduct } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
 
@@ -95,26 +87,18 @@ const makePublishVariant =
         )
       }
       if (current === null) {
-        const variants = [{ ...input, metafields: newMetafields(publication) }]
-        const { productVariantsBulkCreate } = yield* client.write(
-          store,
-          Documents.createVariants,
-          Answers.CreateVariants,
-          { productId, variants }
-        )
-        yield* failIfRefused(productVariantsBulkCreate.userErrors, { variants })
-        const [created] = productVariantsBulkCreate.productVariants ?? []
+        const { productVariants } = yield* mutate(client, store, Documents.createVariants, Answers.CreateVariants, {
+          productId,
+          variants: [{ ...input, metafields: newMetafields(publication) }]
+        })
+        const [created] = productVariants ?? []
         if (created === undefined) return yield* noId
         return toPublished([[entityId, created.id]])
       }
-      const variants = [{ id: current.id, ...input }]
-      const { productVariantsBulkUpdate } = yield* client.write(
-        store,
-        Documents.updateVariants,
-        Answers.UpdateVariants,
-        { productId, variants }
-      )
-      yield* failIfRefused(productVariantsBulkUpdate.userErrors, { variants })
+      yield* mutate(client, store, Documents.updateVariants, Answers.UpdateVariants, {
+        productId,
+        variants: [{ id: current.id, ...input }]
+      })
       const owner = { id: current.id, entity: publication, current: current.metafields.nodes }
       yield* failIfAny(yield* setMetafields(client, store, [owner]))
       return toPublished([[entityId, current.id]])
@@ -124,10 +108,10 @@ const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media
   Effect.gen(function* () {
     const current = yield* makeLookups(client).file(store, media)
     if (current === null) {
-      const files = [Mapping.fileInput(media)]
-      const { fileCreate } = yield* client.write(store, Documents.createFiles, Answers.CreateFiles, { files })
-      yield* failIfRefused(fileCreate.userErrors, { files })
-      const [created] = fileCreate.files ?? []
+      const { files } = yield* mutate(client, store, Documents.createFiles, Answers.CreateFiles, {
+        files: [Mapping.fileInput(media)]
+      })
+      const [created] = files ?? []
       if (created === undefined) return yield* noId
       return toPublished([[media.entityId, created.id]])
     }
@@ -135,7 +119,6 @@ const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media
     if (hasFailed(current.fileStatus)) return yield* fileFailed(media, current.fileErrors)
     if (current.fileStatus !== "READY") return yield* new PlatformUnavailable({ reason: "processing" })
     const files = [{ id: current.id, alt: valueOf(media.attributes, "alt") }]
-    const { fileUpdate } = yield* client.write(store, Documents.updateFiles, Answers.UpdateFiles, { files })
-    yield* failIfRefused(fileUpdate.userErrors, { files })
+    yield* mutate(client, store, Documents.updateFiles, Answers.UpdateFiles, { files })
     return toPublished([[media.entityId, current.id]])
   })
