@@ -268,6 +268,7 @@ export const ProductByIdentifier = Struct({ productByIdentifier: NullOr(LiveProd
 export const VariantsBySku = Struct({ productVariants: nodes(Struct({ id: Str, sku: NullOr(Str), product: Id })) })
 export const ProductVariants = Struct({ product: NullOr(Struct({ variants: page(LiveVariant) })) })
 const OwnedVariant = Struct({ ...variantValues, ...metafields, product: Id })
+export type OwnedVariant = typeof OwnedVariant.Type
 export const VariantById = Struct({ productVariant: NullOr(OwnedVariant) })
 export const VariantByIdentifier = Struct({ productVariantByIdentifier: NullOr(OwnedVariant) })
 export const CollectionById = Struct({ collection: NullOr(LiveCollection) })

@@ -1,95 +1,56 @@
 import { Effect, Option } from "effect"
 import type { EntityKind } from "../../model/Attribute.ts"
+import type { EntityId } from "../../model/Ids.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
+import type { PlatformReadError } from "../PlatformErrors.ts"
 import type { PublishedEntity } from "../Publication.ts"
-import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
-import * as Documents from "./Documents.ts"
 import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type IdOwner, idDefinition } from "./Metafields.ts"
 
 /** Reads a store's record of one entity, in the same form as a pull of the whole store. */
 export const makeFind = (client: ShopifyClient): PlatformClient["Type"]["find"] => {
-  const { read } = client
   const lookups = makeLookups(client)
 
   /** Finds a record by platform id, else by our entity id. Shopify finds our id only if the store has its definition. */
-  const findById = <A, E>(
+  const findById = <A>(
     store: PlatformStore,
     owner: IdOwner,
     { entityId, platformId }: PublishedEntity,
-    byId: (id: string) => Effect.Effect<A | null, E>,
-    byCustomId: (variables: { readonly customId: ReturnType<typeof Mapping.customIdOf> }) => Effect.Effect<A | null, E>
+    byId: (store: PlatformStore, id: string) => Effect.Effect<A | null, PlatformReadError>,
+    byEntity: (store: PlatformStore, entityId: EntityId) => Effect.Effect<A | null, PlatformReadError>
   ) =>
     Effect.gen(function* () {
-      const found = platformId === null ? null : yield* byId(platformId)
-      if (found !== null) return found
+      const found = platformId === null ? null : yield* byId(store, platformId)
+      if (found !== null) return Option.some(found)
       const type = yield* idDefinition(client, store, owner)
-      return type === "id" ? yield* byCustomId({ customId: Mapping.customIdOf(entityId) }) : null
+      return type === "id" ? Option.fromNullable(yield* byEntity(store, entityId)) : Option.none()
     })
 
   const product = (store: PlatformStore, entity: PublishedEntity) =>
-    findById(
-      store,
-      "PRODUCT",
-      entity,
-      (id) => Effect.map(read(store, Documents.productById, Answers.ProductById, { id }), (answer) => answer.product),
-      (variables) =>
-        Effect.map(
-          read(store, Documents.productByCustomId, Answers.ProductByIdentifier, variables),
-          (answer) => answer.productByIdentifier
-        )
-    ).pipe(
-      Effect.map((live) =>
-        Option.map(Option.fromNullable(live), (product) =>
-          Mapping.productRecord(
-            product,
-            product.metafields.nodes,
-            product.media.nodes.map(({ id }) => id)
-          )
+    Effect.map(
+      findById(store, "PRODUCT", entity, lookups.productById, lookups.productByEntity),
+      Option.map((live) =>
+        Mapping.productRecord(
+          live,
+          live.metafields.nodes,
+          live.media.nodes.map(({ id }) => id)
         )
       )
     )
 
   const variant = (store: PlatformStore, entity: PublishedEntity) =>
-    findById(
-      store,
-      "PRODUCTVARIANT",
-      entity,
-      (id) =>
-        Effect.map(read(store, Documents.variantById, Answers.VariantById, { id }), (answer) => answer.productVariant),
-      (variables) =>
-        Effect.map(
-          read(store, Documents.variantByCustomId, Answers.VariantByIdentifier, variables),
-          (answer) => answer.productVariantByIdentifier
-        )
-    ).pipe(
-      Effect.map((live) =>
-        Option.map(Option.fromNullable(live), (variant) =>
-          Mapping.variantRecord(variant, variant.metafields.nodes, variant.product.id)
-        )
-      )
+    Effect.map(
+      findById(store, "PRODUCTVARIANT", entity, lookups.variantById, lookups.variantByEntity),
+      Option.map((live) => Mapping.variantRecord(live, live.metafields.nodes, live.product.id))
     )
 
   const collection = (store: PlatformStore, entity: PublishedEntity) =>
     Effect.gen(function* () {
-      const live = yield* findById(
-        store,
-        "COLLECTION",
-        entity,
-        (id) =>
-          Effect.map(
-            read(store, Documents.collectionById, Answers.CollectionById, { id }),
-            (answer) => answer.collection
-          ),
-        (variables) =>
-          Effect.map(
-            read(store, Documents.collectionByCustomId, Answers.CollectionByIdentifier, variables),
-            (answer) => answer.collectionByIdentifier
-          )
-      )
-      if (live === null) return Option.none()
+      const found = yield* findById(store, "COLLECTION", entity, lookups.collectionById, lookups.collectionByEntity)
+      if (Option.isNone(found)) return Option.none()
+      const live = found.value
       return Option.some(
         Mapping.collectionRecord(live, live.metafields.nodes, yield* lookups.membersOf(store, live.id))
       )

@@ -70,16 +70,17 @@ export const makeLookups = (client: ShopifyClient) => ({
 const makeProductLookups = (client: ShopifyClient) => {
   const { read } = client
 
-  const productById = (store: PlatformStore, id: string | null): Found<Answers.LiveProduct> =>
-    id === null
-      ? Effect.succeed(null)
-      : Effect.map(read(store, Documents.productById, Answers.ProductById, { id }), ({ product }) => product)
+  const productById = (store: PlatformStore, id: string): Found<Answers.LiveProduct> =>
+    Effect.map(read(store, Documents.productById, Answers.ProductById, { id }), ({ product }) => product)
 
   const productByIdentifier = (store: PlatformStore, document: string, variables: Variables) =>
     Effect.map(
       read(store, document, Answers.ProductByIdentifier, variables),
       ({ productByIdentifier }) => productByIdentifier
     )
+
+  const productByEntity = (store: PlatformStore, entityId: EntityId): Found<Answers.LiveProduct> =>
+    productByIdentifier(store, Documents.productByCustomId, { customId: customIdOf(entityId) })
 
   /** The product with this SKU, if there is exactly one. */
   const productBySku = (store: PlatformStore, sku: string): Found<Answers.LiveProduct> =>
@@ -91,8 +92,8 @@ const makeProductLookups = (client: ShopifyClient) => {
             const products = new Set(
               productVariants.nodes.filter((node) => node.sku === sku).map(({ product }) => product.id)
             )
-            const [only = null] = products
-            return productById(store, products.size === 1 ? only : null)
+            const [only] = products
+            return only === undefined || products.size > 1 ? Effect.succeed(null) : productById(store, only)
           }
         )
 
@@ -101,12 +102,10 @@ const makeProductLookups = (client: ShopifyClient) => {
     store: PlatformStore,
     { attributes, entityId, platformId, variants }: ProductPublication
   ): Found<Answers.LiveProduct> => {
+    if (platformId !== null) return first(entityId, [productById(store, platformId), productByEntity(store, entityId)])
     const handle = handleOf(valueOf(attributes, "handle"))
-    const byCustomId = productByIdentifier(store, Documents.productByCustomId, { customId: customIdOf(entityId) })
-    const byIds = [productById(store, platformId), byCustomId]
-    if (platformId !== null) return first(entityId, byIds)
     return first(entityId, [
-      ...byIds,
+      productByEntity(store, entityId),
       ...variants.map((variant) => productBySku(store, valueOf(variant.attributes, "sku"))),
       handle === "" ? Effect.succeed(null) : productByIdentifier(store, Documents.productByHandle, { handle })
     ])
@@ -122,52 +121,56 @@ const makeProductLookups = (client: ShopifyClient) => {
       ({ product }) => product?.variants
     )
 
+  const variantById = (store: PlatformStore, id: string): Found<Answers.OwnedVariant> =>
+    Effect.map(read(store, Documents.variantById, Answers.VariantById, { id }), ({ productVariant }) => productVariant)
+
+  const variantByEntity = (store: PlatformStore, entityId: EntityId): Found<Answers.OwnedVariant> =>
+    Effect.map(
+      read(store, Documents.variantByCustomId, Answers.VariantByIdentifier, { customId: customIdOf(entityId) }),
+      ({ productVariantByIdentifier }) => productVariantByIdentifier
+    )
+
   /** Finds a variant by platform id, then by our entity id, then by matching the product's variants. */
   const variant = (store: PlatformStore, publication: VariantPublication) =>
     Effect.gen(function* () {
       const { entityId, platformId, productPlatformId } = publication
-      if (platformId !== null) {
-        const { productVariant } = yield* read(store, Documents.variantById, Answers.VariantById, { id: platformId })
-        if (productVariant?.product.id === productPlatformId) return productVariant
-      }
-      const { productVariantByIdentifier } = yield* read(
-        store,
-        Documents.variantByCustomId,
-        Answers.VariantByIdentifier,
-        { customId: customIdOf(entityId) }
-      )
-      if (productVariantByIdentifier?.product.id === productPlatformId) return productVariantByIdentifier
+      const known = platformId === null ? null : yield* variantById(store, platformId)
+      if (known?.product.id === productPlatformId) return known
+      const ours = yield* variantByEntity(store, entityId)
+      if (ours?.product.id === productPlatformId) return ours
       const live = yield* variantsOf(store, productPlatformId)
       return matchVariants([publication], live).get(entityId) ?? null
     })
 
-  return { product, variant, variantsOf }
+  return { product, productByEntity, productById, variant, variantByEntity, variantById, variantsOf }
 }
 
 const makeCollectionLookups = (client: ShopifyClient) => {
   const { read } = client
 
+  const collectionById = (store: PlatformStore, id: string): Found<Answers.LiveCollection> =>
+    Effect.map(read(store, Documents.collectionById, Answers.CollectionById, { id }), ({ collection }) => collection)
+
+  const collectionByIdentifier = (store: PlatformStore, document: string, variables: Variables) =>
+    Effect.map(
+      read(store, document, Answers.CollectionByIdentifier, variables),
+      ({ collectionByIdentifier }) => collectionByIdentifier
+    )
+
+  const collectionByEntity = (store: PlatformStore, entityId: EntityId): Found<Answers.LiveCollection> =>
+    collectionByIdentifier(store, Documents.collectionByCustomId, { customId: customIdOf(entityId) })
+
+  /** Finds a collection by platform id, then by our entity id, and if the platform id is unknown by handle. */
   const collection = (
     store: PlatformStore,
     { attributes, entityId, platformId }: PublishedEntity
   ): Found<Answers.LiveCollection> => {
+    if (platformId !== null)
+      return first(entityId, [collectionById(store, platformId), collectionByEntity(store, entityId)])
     const handle = handleOf(valueOf(attributes, "handle"))
-    const byIdentifier = (document: string, variables: Variables) =>
-      Effect.map(
-        read(store, document, Answers.CollectionByIdentifier, variables),
-        ({ collectionByIdentifier }) => collectionByIdentifier
-      )
     return first(entityId, [
-      platformId === null
-        ? Effect.succeed(null)
-        : Effect.map(
-            read(store, Documents.collectionById, Answers.CollectionById, { id: platformId }),
-            ({ collection }) => collection
-          ),
-      byIdentifier(Documents.collectionByCustomId, { customId: customIdOf(entityId) }),
-      platformId !== null || handle === ""
-        ? Effect.succeed(null)
-        : byIdentifier(Documents.collectionByHandle, { handle })
+      collectionByEntity(store, entityId),
+      handle === "" ? Effect.succeed(null) : collectionByIdentifier(store, Documents.collectionByHandle, { handle })
     ])
   }
 
@@ -198,7 +201,7 @@ const makeCollectionLookups = (client: ShopifyClient) => {
       (products) => new Set(products.map(({ id }) => id))
     )
 
-  return { collection, membersOf, sourceMembersOf }
+  return { collection, collectionByEntity, collectionById, membersOf, sourceMembersOf }
 }
 
 /** Whether the store could not fetch or process a file. Such a file stays as it is: it takes no changes, so only a new one helps. */
