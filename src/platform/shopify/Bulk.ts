@@ -4,10 +4,10 @@ import type { PlatformStore } from "../PlatformClient.ts"
 import { type PlatformReadError, PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
 import type { PlatformRecord } from "../PlatformRecord.ts"
 import * as Answers from "./Answers.ts"
-import type { ShopifyClient } from "./Client.ts"
+import { nonsense, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import * as Mapping from "./Mapping.ts"
-import { failIfRefused } from "./Metafields.ts"
+import { failIfRefused } from "./Refusals.ts"
 
 /** One line of a bulk operation's result file: a node, and the id of its parent node. */
 const Line = Schema.parseJson(
@@ -17,8 +17,6 @@ const Line = Schema.parseJson(
   )
 )
 type Line = typeof Line.Type
-
-const nonsense = new PlatformUnavailable({ reason: "nonsense" })
 
 /** Longer lines are refused. No valid record is that long. */
 const maxLineLength = 16 * 1024 * 1024
@@ -69,7 +67,8 @@ const readFile: Reading = ([root]) =>
     ? Either.right([])
     : Either.map(decodeFile(root), (file) => Option.toArray(Mapping.fileRecord(file)))
 
-const running: ReadonlySet<string> = new Set(["CREATED", "RUNNING"])
+/** States of a bulk operation that has not ended. */
+const openStates: ReadonlySet<string> = new Set(["CREATED", "RUNNING"])
 
 /** The URL of a bulk operation's result file (null: no records), and the number of root nodes in it. */
 interface BulkResult {
@@ -78,7 +77,7 @@ interface BulkResult {
 }
 
 /** Codes with which Shopify refuses to start a bulk operation until others have ended. */
-const waiting: ReadonlySet<string | null> = new Set(["OPERATION_IN_PROGRESS", "LIMIT_REACHED"])
+const busyCodes: ReadonlySet<string | null> = new Set(["OPERATION_IN_PROGRESS", "LIMIT_REACHED"])
 
 /**
  * Starts a bulk operation. A token may run only a few at once; others are from other programs, or from refreshes that have
@@ -91,7 +90,7 @@ const startBulk = (client: ShopifyClient, store: PlatformStore, query: string) =
       // Starting is a mutation, but `read` may repeat it: a second start does not change the store.
       const { bulkOperationRunQuery } = yield* client.read(store, Documents.runBulk, Answers.RunBulk, { query })
       const { bulkOperation, userErrors } = bulkOperationRunQuery
-      if (!userErrors.some(({ code }) => waiting.has(code))) {
+      if (!userErrors.some(({ code }) => busyCodes.has(code))) {
         yield* failIfRefused(userErrors, { query })
         return bulkOperation === null ? yield* nonsense : bulkOperation.id
       }
@@ -108,7 +107,7 @@ const awaitBulk = (client: ShopifyClient, store: PlatformStore, id: string) =>
       if (bulkOperation === null) return yield* nonsense
       const { rootObjectCount, status, url } = bulkOperation
       if (status === "COMPLETED") return { url, roots: rootObjectCount } satisfies BulkResult
-      if (!running.has(status))
+      if (!openStates.has(status))
         return yield* bulkOperation.errorCode === "ACCESS_DENIED"
           ? new PlatformRefused({
               code: "ACCESS_DENIED",
@@ -129,7 +128,7 @@ const runBulk = (client: ShopifyClient, store: PlatformStore, query: string) =>
   )
 
 /** The lines of the file, grouped by root. Only one group is in memory at a time. */
-const roots = (client: ShopifyClient, url: string) =>
+const groupsByRoot = (client: ShopifyClient, url: string) =>
   Stream.unwrapScoped(
     Effect.map(client.download(url), (response) => {
       const start: Array<Line> = []
@@ -168,7 +167,7 @@ const bulk = (
       const records =
         url === null
           ? Stream.empty
-          : roots(client, url).pipe(
+          : groupsByRoot(client, url).pipe(
               Stream.mapEffect((lines) => {
                 found += 1
                 return reading(lines)

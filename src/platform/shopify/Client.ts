@@ -38,6 +38,9 @@ export const defaultOptions: ShopifyOptions = {
 /** Shopify refuses a call whose input has an array with more elements (https://shopify.dev/docs/api/usage/limits). */
 export const maxElements = 250
 
+/** The answer is not what the API documents. */
+export const nonsense = new PlatformUnavailable({ reason: "nonsense" })
+
 /** Maximum number of repetitions after the first attempt. */
 const maxRepetitions = 4
 

@@ -8,9 +8,10 @@ import * as Documents from "./Documents.ts"
 import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { awaitJob, orderMembers } from "./MemberOrder.ts"
-import { type DefineId, failIfAny, mutate, newMetafields, setMetafields } from "./Metafields.ts"
+import { type DefineId, newMetafields, setMetafields } from "./Metafields.ts"
 import { noId } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
+import { failIfAny, mutate } from "./Refusals.ts"
 
 /** Title of the collection source that we manage. Members are added and removed only there; other sources do not change. */
 const sourceTitle = "Catalog"

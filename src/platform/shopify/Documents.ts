@@ -22,13 +22,13 @@ const fileValues = `
   ... on Model3d { filename sources { url mimeType filesize } }
   ... on ExternalVideo { originUrl }`
 
-const shopMetafields = `metafields(first: 250) { nodes { namespace key type value } }`
+const metafields = `metafields(first: 250) { nodes { namespace key type value } }`
 
-const liveVariant = `${variantValues} ${shopMetafields}`
+const liveVariant = `${variantValues} ${metafields}`
 
 const liveProduct = `
   ${productValues}
-  ${shopMetafields}
+  ${metafields}
   media(first: 250) {
     nodes {
       __typename id alt status mediaErrors { message }
@@ -185,15 +185,15 @@ export const variantByCustomId = `query VariantByCustomId($customId: UniqueMetaf
 }`
 
 export const collectionById = `query CollectionById($id: ID!) {
-  collection(id: $id) { ${collectionValues} ${shopMetafields} }
+  collection(id: $id) { ${collectionValues} ${metafields} }
 }`
 
 export const collectionByCustomId = `query CollectionByCustomId($customId: UniqueMetafieldValueInput!) {
-  collectionByIdentifier(identifier: { customId: $customId }) { ${collectionValues} ${shopMetafields} }
+  collectionByIdentifier(identifier: { customId: $customId }) { ${collectionValues} ${metafields} }
 }`
 
 export const collectionByHandle = `query CollectionByHandle($handle: String!) {
-  collectionByIdentifier(identifier: { handle: $handle }) { ${collectionValues} ${shopMetafields} }
+  collectionByIdentifier(identifier: { handle: $handle }) { ${collectionValues} ${metafields} }
 }`
 
 export const collectionMembers = `query CollectionMembers($id: ID!, $after: String) {

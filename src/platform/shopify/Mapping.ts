@@ -49,8 +49,8 @@ const shopifyByUnit: Texts = Object.fromEntries(Object.entries(unitByShopify).ma
 /** The unit of a weight that has none. */
 const defaultUnit = "g"
 
-const words = (text: string) => text.toLowerCase().replaceAll("_", "-")
-const constant = (text: string) => text.toUpperCase().replaceAll("-", "_")
+const fromConstant = (text: string) => text.toLowerCase().replaceAll("_", "-")
+const toConstant = (text: string) => text.toUpperCase().replaceAll("-", "_")
 
 const Tags = Schema.parseJson(Schema.Array(Schema.String))
 const Options = Schema.parseJson(
@@ -102,7 +102,7 @@ const collectionTexts = (collection: CollectionValues): Texts => ({
   title: collection.title,
   handle: collection.handle,
   description_html: collection.descriptionHtml,
-  sort_order: words(collection.sortOrder),
+  sort_order: fromConstant(collection.sortOrder),
   seo_title: collection.seo.title ?? "",
   seo_description: collection.seo.description ?? ""
 })
@@ -254,7 +254,7 @@ export const productInput = ({ attributes }: PublishedEntity) => {
     vendor: text("vendor"),
     productType: text("product_type"),
     tags: listOf(text("tags")),
-    ...(status === "" ? {} : { status: constant(status) }),
+    ...(status === "" ? {} : { status: toConstant(status) }),
     seo: { title: text("seo_title"), description: text("seo_description") }
   }
 }
@@ -307,7 +307,7 @@ export const collectionInput = ({ attributes }: PublishedEntity) => {
     title: text("title"),
     ...(text("handle") === "" ? {} : { handle: text("handle") }),
     descriptionHtml: text("description_html"),
-    ...(text("sort_order") === "" ? {} : { sortOrder: constant(text("sort_order")) }),
+    ...(text("sort_order") === "" ? {} : { sortOrder: toConstant(text("sort_order")) }),
     seo: { title: text("seo_title"), description: text("seo_description") }
   }
 }

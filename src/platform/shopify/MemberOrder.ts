@@ -4,7 +4,7 @@ import { PlatformUnavailable, type PlatformWriteError } from "../PlatformErrors.
 import * as Answers from "./Answers.ts"
 import { maxElements, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
-import { mutate } from "./Metafields.ts"
+import { mutate } from "./Refusals.ts"
 
 /** Moves a product of a collection to an index, which counts after the moves before this one. */
 interface Move {

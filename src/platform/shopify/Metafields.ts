@@ -1,85 +1,17 @@
-import { Array as Arr, Effect, Predicate, type Schema } from "effect"
+import { Array as Arr, Effect } from "effect"
 import { isReservedKey, valueOf } from "../../model/Attribute.ts"
 import { sameValue } from "../../model/SameValue.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { PlatformRefused, PlatformUnavailable, type PlatformWriteError } from "../PlatformErrors.ts"
 import type { PublishedEntity } from "../Publication.ts"
 import * as Answers from "./Answers.ts"
-import type { ShopifyClient } from "./Client.ts"
+import { maxElements, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import * as Mapping from "./Mapping.ts"
+import { failIfRefused, withNames } from "./Refusals.ts"
 
 /** Maximum number of metafields in one call of `metafieldsSet`, of all their owners together. */
 const maxMetafields = 25
-/** Maximum number of metafields in one call of `metafieldsDelete`: that of elements of any array. */
-const maxDeleted = 250
-
-/** A message with a full stop. */
-export const sentence = (message: string): string => (/[.!?]$/.test(message) ? message : `${message}.`)
-
-interface NamedElement {
-  readonly namespace?: string
-  readonly key?: string
-  readonly name?: string
-  readonly inventoryItem?: { readonly sku?: string }
-}
-
-/** What a user knows an element of a list by: a metafield's key, a variant's SKU, an option's name. Empty: it has no name. */
-const nameOf = (element: unknown): string => {
-  const { inventoryItem, key, name, namespace } = (element ?? {}) as NamedElement
-  return key === undefined ? inventoryItem?.sku || name || "" : `${namespace}.${key}`
-}
-
-/** Shopify's message, after what it is about: many messages leave that out. `sent`: the variables of the call. */
-const messageOf = ({ field, message }: Answers.UserErrors[number], sent: unknown): string => {
-  const path = field ?? []
-  let at: unknown = sent
-  const elements = path.flatMap((part, index) => {
-    at = Predicate.hasProperty(at, part) ? at[part] : undefined
-    return /^\d+$/.test(part) ? [nameOf(at) || `${path[index - 1]} ${Number(part) + 1}`] : []
-  })
-  const last = path.at(-1) ?? ""
-  // A message such as "is too long" continues the name of the field.
-  const isContinuing = /^[a-z]/.test(message) && /\D/.test(last)
-  return `${elements.length === 0 ? "" : `${elements.join(", ")}: `}${isContinuing ? `${last} ` : ""}${message}`
-}
-
-/** Refusals whose messages name what was refused. `sent`: the variables of the call. */
-const named = (userErrors: Answers.UserErrors, sent: unknown): Answers.UserErrors =>
-  userErrors.map((error) => ({ ...error, message: messageOf(error, sent) }))
-
-const maxMessages = 3
-
-/** Fails if there are refusals. The error has the first messages and the number of further ones. */
-export const failIfAny = (refusals: Answers.UserErrors): Effect.Effect<void, PlatformRefused> => {
-  const [first] = refusals
-  if (first === undefined) return Effect.void
-  const messages = refusals.slice(0, maxMessages).map(({ message }) => message)
-  const told = messages.map((message) => (messages.length > 1 ? sentence(message) : message)).join(" ")
-  return new PlatformRefused({
-    code: first.code ?? "USER_ERROR",
-    message: refusals.length > maxMessages ? `${told} (and ${refusals.length - maxMessages} more)` : told,
-    field: first.field?.join(".") ?? null
-  })
-}
-
-/** Fails if Shopify refused the input. `sent`: the variables of the call, by which the message names what was refused. */
-export const failIfRefused = (userErrors: Answers.UserErrors, sent: Readonly<Record<string, unknown>>) =>
-  failIfAny(named(userErrors, sent))
-
-/** Runs a mutation, and fails if Shopify refused the input. Returns what the answer has under the name of the mutation. */
-export const mutate = <A extends Readonly<Record<string, { readonly userErrors: Answers.UserErrors }>>, I>(
-  client: ShopifyClient,
-  store: PlatformStore,
-  document: string,
-  schema: Schema.Schema<A, I>,
-  sent: Readonly<Record<string, unknown>>
-): Effect.Effect<A[keyof A], PlatformWriteError> =>
-  Effect.gen(function* () {
-    const [payload] = Object.values(yield* client.write(store, document, schema, sent)) as [A[keyof A]]
-    yield* failIfRefused(payload.userErrors, sent)
-    return payload
-  })
 
 /** The kinds of records that have our entity id in a metafield. */
 export type IdOwner = "PRODUCT" | "PRODUCTVARIANT" | "COLLECTION"
@@ -147,7 +79,7 @@ const writeGroups = <A>(
       const userErrors = yield* write(group.map(({ input }) => input))
       const refused = new Set(userErrors.map(({ field }) => field?.[1]))
       const rest = group.filter((_, index) => !refused.has(String(index)))
-      const refusals = named(userErrors, { metafields: group })
+      const refusals = withNames(userErrors, { metafields: group })
       return rest.length === 0 || rest.length === group.length ? refusals : [...refusals, ...(yield* writeGroup(rest))]
     })
   return Effect.map(Effect.forEach(Arr.chunksOf(metafields, max), writeGroup), (refusals) => refusals.flat())
@@ -187,7 +119,7 @@ export const setMetafields = (
       )
     )
     const toDelete = wanted.filter(({ there, value }) => value === "" && there !== undefined)
-    const undeleted = yield* writeGroups(toDelete, maxDeleted, (metafields) =>
+    const undeleted = yield* writeGroups(toDelete, maxElements, (metafields) =>
       Effect.map(
         client.write(store, Documents.deleteMetafields, Answers.DeleteMetafields, { metafields }),
         ({ metafieldsDelete }) => metafieldsDelete.userErrors

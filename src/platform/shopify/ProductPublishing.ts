@@ -9,8 +9,9 @@ import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
-import { type DefineId, failIfAny, mutate, newMetafields, setMetafields } from "./Metafields.ts"
+import { type DefineId, newMetafields, setMetafields } from "./Metafields.ts"
 import { makeReadBack } from "./ReadBack.ts"
+import { failIfAny, mutate } from "./Refusals.ts"
 
 export const noProduct = new PlatformRefused({
   code: "NOT_FOUND",

@@ -14,9 +14,10 @@ import { makePublishCollection } from "./CollectionPublishing.ts"
 import * as Documents from "./Documents.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
-import { type DefineId, defineId, failIfAny, mutate, newMetafields, sentence, setMetafields } from "./Metafields.ts"
+import { type DefineId, defineId, newMetafields, setMetafields } from "./Metafields.ts"
 import { fileFailed, makePublishProduct, noId, noProduct } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
+import { failIfAny, mutate, sentence } from "./Refusals.ts"
 
 const withMore = (message: string) => `${sentence(message)} The store has taken the other values of this publish.`
 

@@ -12,11 +12,9 @@ import { type PlatformReadError, PlatformUnavailable } from "../PlatformErrors.t
 import type { EntityChannel, SalesChannel } from "../SalesChannel.ts"
 import type { PlatformTranslations } from "../Translation.ts"
 import * as Answers from "./Answers.ts"
-import type { ShopifyClient } from "./Client.ts"
+import { nonsense, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import { pages } from "./Lookups.ts"
-
-const nonsense = new PlatformUnavailable({ reason: "nonsense" })
 
 const instant = (text: string): Either.Either<Timestamp, PlatformUnavailable> =>
   Either.mapLeft(fromRfc3339(text), () => nonsense)
@@ -171,7 +169,7 @@ export const makeReading = (client: ShopifyClient): Reads => {
   const { liveLimit } = client.options
   const facts = (store: PlatformStore) => client.read(store, Documents.verify, Answers.Verify, {}, liveLimit)
 
-  const within5s = <A>(effect: Effect.Effect<A, PlatformReadError>) =>
+  const withinLiveLimit = <A>(effect: Effect.Effect<A, PlatformReadError>) =>
     Effect.timeoutFail(effect, { duration: liveLimit, onTimeout: () => new PlatformUnavailable({ reason: "timeout" }) })
 
   const list = <A>(stream: Stream.Stream<A, PlatformReadError>) =>
@@ -201,9 +199,9 @@ export const makeReading = (client: ShopifyClient): Reads => {
           currency: shop.currencyCode
         }
       }),
-    salesChannels: (store) => within5s(channels(store)),
+    salesChannels: (store) => withinLiveLimit(channels(store)),
     entityChannels: (store, platformId) =>
-      within5s(
+      withinLiveLimit(
         Effect.gen(function* () {
           const [all, here] = yield* Effect.all([channels(store), whereIs(store, platformId)], { concurrency: 2 })
           return yield* Effect.forEach(all, ({ id, name }) =>
