@@ -61,6 +61,7 @@ const builtInBounds: Readonly<Record<EntityKind, Readonly<Record<string, Omit<Ke
         "created",
         "created-desc",
         "manual",
+        "most-relevant",
         "price-asc",
         "price-desc"
       ]

@@ -95,7 +95,7 @@ export const misfits: ReadonlyArray<readonly [EntityKind, key: string, values: R
     "collection",
     "sort_order",
     ["by hand"],
-    "must be one of alpha-asc, alpha-desc, best-selling, created, created-desc, manual, price-asc, price-desc"
+    "must be one of alpha-asc, alpha-desc, best-selling, created, created-desc, manual, most-relevant, price-asc, price-desc"
   ],
   ["media", "alt", ["x".repeat(513)], atMost(512)],
   ["variant", "price", ["abc", "1,5", "1e3", "NaN", ".5", "5.", " 1", "12345678901234", "1.1234567890"], decimal],

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   GraphQLNonNull,
   type GraphQLSchema,
+  isEnumType,
   isLeafType,
   Kind,
   NoDeprecatedCustomRule,
@@ -13,6 +14,7 @@ import {
   visit,
   visitWithTypeInfo
 } from "graphql"
+import { builtInRules } from "../../src/model/KeyRules.ts"
 import * as Documents from "../../src/platform/shopify/Documents.ts"
 import { adminSchema } from "./AdminSchema.ts"
 
@@ -106,6 +108,14 @@ describe.skipIf(adminSchema === undefined)("every document of the Shopify adapte
     const page = "first: 250) { nodes {"
     const nested = `query { products(${page} variants(${page} metafields(${page} id } } } } } } }`
     assert.isAbove(costOf(schema, nested), 1_000)
+  })
+
+  it("a collection can have each of Shopify's sort orders, and no other", () => {
+    const orders = adminSchema?.getType("CollectionSortOrder")
+    assert.deepStrictEqual(
+      isEnumType(orders) ? orders.getValues().map(({ name }) => name.toLowerCase().replaceAll("_", "-")) : [],
+      [...(builtInRules.collection.get("sort_order")?.choices ?? [])]
+    )
   })
 
   it("the check fails for invalid documents", () => {
