@@ -40,8 +40,9 @@ const compile = () => {
 export default async function prepare(): Promise<() => Promise<void>> {
   nameRun()
   build()
-  compile()
   // Imported only when needed, because loading the service takes seconds.
   if (!existsSync(emptyImage) || !existsSync(schemaImage)) await (await import("./CreateImages.ts")).createImages()
+  // Last: .ci/run begins its other run of vitest when the mark of this step is there.
+  compile()
   return dropDatabases
 }
