@@ -1,6 +1,6 @@
 import { Cause, Effect, Exit, Schedule } from "effect"
 import type { EntityId } from "../../src/model/Ids.ts"
-import { aConnectionTo, message, messageIn, type Result, send } from "../mcp/Connector.ts"
+import { type Answer, aConnectionTo, message, messageIn, type Result, send } from "../mcp/Connector.ts"
 import { hangLimit } from "../support/HangLimit.ts"
 import type { Tally } from "./AccountLoad.ts"
 
@@ -64,8 +64,13 @@ export const aClient = (tally: Tally, worker: WorkerState, entityIds: ReadonlySe
 
 const envelope = /^\{"error":\{"code":"unavailable","message":"[^"]+","request_id":"req_[0-9a-f-]+"\}\}$/
 
-/** Notes a refusal with 503, which is wrong if the account's worker is up. */
-const refuse = (client: Client, what: "refusedReads" | "refusedWrites", sentAt: number, said: string) => {
+/** Notes a refusal with 503, which is wrong if the account's worker is up. Its text has the request's id, by which the log is searched. */
+const refuse = (
+  client: Client,
+  what: "refusedReads" | "refusedWrites",
+  sentAt: number,
+  { headers, text }: Pick<Answer, "headers" | "text">
+) => {
   const { worker } = client
   client[what] += 1
   if (worker.isDown) return
@@ -73,7 +78,8 @@ const refuse = (client: Client, what: "refusedReads" | "refusedWrites", sentAt: 
   if (sentAt > worker.upAt + recoveryMillis)
     client.wrong.push(
       `${what} after ${Math.round(performance.now() - sentAt)} ms, ${Math.round(sentAt - worker.upAt)} ms after its worker was up ` +
-        `(slowest direct write: ${Math.round(worker.slowestSince?.(sentAt) ?? Number.NaN)} ms): ${said}`
+        `(slowest direct write: ${Math.round(worker.slowestSince?.(sentAt) ?? Number.NaN)} ms), ` +
+        `${headers["x-request-id"]}: ${text}`
     )
 }
 
@@ -118,7 +124,7 @@ const call = (
     })
     if (answer === undefined) return "lost"
     if (answer.status === 503) {
-      refuse(client, "refusedWrites", sentAt, answer.text)
+      refuse(client, "refusedWrites", sentAt, answer)
       return "lost"
     }
     const { error, result } = answer.status === 200 ? messageIn(answer) : { error: answer.text, result: undefined }
@@ -129,7 +135,7 @@ const call = (
     const code = Object.values((result as Result)._meta ?? {})[0]?.code
     if (result.isError !== true) return result
     if (code === "unavailable") {
-      refuse(client, "refusedWrites", sentAt, result.content[0]?.text)
+      refuse(client, "refusedWrites", sentAt, answer)
       return "lost"
     }
     // A write without an answer was carried out after its revision was read.
@@ -198,7 +204,7 @@ const page = (processes: ReadonlyArray<ServedProcess>, client: Client, query: st
       client.reads += 1
       return JSON.parse(answer.text) as Page
     }
-    if (answer.status === 503 && envelope.test(answer.text)) refuse(client, "refusedReads", sentAt, answer.text)
+    if (answer.status === 503 && envelope.test(answer.text)) refuse(client, "refusedReads", sentAt, answer)
     else client.wrong.push(`read ${answer.status} ${answer.text}`)
     return undefined
   })
