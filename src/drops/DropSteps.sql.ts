@@ -6,7 +6,7 @@ import { allAccounts } from "../database/PlannerHints.ts"
 import { findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
-import type { AccountId, DropId } from "../model/Ids.ts"
+import { type AccountId, DropId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { DueStep, LockedDrop, notLinkedCode, unlinkedCode, unrevertedCode, unsettledCode } from "./DropStep.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
@@ -75,20 +75,23 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
     ({ at, id }: DueStep & { at: string }) => [at, id] as const
   )
 
-  const lock = findOne(LockedDrop)(
+  const lock = findOne(Schema.Struct({ id: DropId }))(
     ({ accountId, id, step }: DueStep) => sql`
-      WITH locked AS MATERIALIZED (
-        SELECT d.account_id, d.id, d.actor, d.status, d.ends_at
-        FROM drop d
-        WHERE d.account_id = ${accountId} AND d.id = ${id} AND d.next_step = ${step}
-          AND CASE d.next_step
-            WHEN 'start' THEN d.starts_at <= app_now() AND ${isFree(sql, sql`${accountId}`)}
-            WHEN 'end' THEN d.ends_at <= app_now() AND ${canEnd(sql, sql`${accountId}`)}
-            ELSE true
-          END
-        FOR UPDATE OF d SKIP LOCKED
-      )
-      SELECT l.actor, l.status, rfc3339(l.ends_at) AS "endsAt",
+      SELECT d.id FROM drop d
+      WHERE d.account_id = ${accountId} AND d.id = ${id} AND d.next_step = ${step}
+        AND CASE d.next_step
+          WHEN 'start' THEN d.starts_at <= app_now() AND ${isFree(sql, sql`${accountId}`)}
+          WHEN 'end' THEN d.ends_at <= app_now() AND ${canEnd(sql, sql`${accountId}`)}
+          ELSE true
+        END
+      FOR UPDATE OF d SKIP LOCKED`
+  )
+
+  // A statement of its own, after the lock: the one that locks may have begun before the previous part was saved, and would not
+  // see its effects.
+  const readLocked = findOne(LockedDrop)(
+    ({ accountId, id }: DueStep) => sql`
+      SELECT d.actor, d.status, rfc3339(d.ends_at) AS "endsAt",
              (
                SELECT json_agg(json_build_object(
                         'entity_id', c.entity_id, 'entity_type', e.kind, 'store_id', c.store_id, 'field', c.field,
@@ -96,7 +99,7 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
                       ) ORDER BY c.ordinal)
                FROM drop_change c
                JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
-               WHERE c.account_id = ${accountId} AND c.drop_id = l.id
+               WHERE c.account_id = ${accountId} AND c.drop_id = d.id
              ) AS changes,
              (
                SELECT coalesce(json_agg(json_build_object(
@@ -106,9 +109,10 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
                       ) ORDER BY f.ordinal, f.store_id), '[]')
                FROM drop_effect f
                JOIN drop_change c ON c.account_id = ${accountId} AND c.drop_id = f.drop_id AND c.ordinal = f.ordinal
-               WHERE f.account_id = ${accountId} AND f.drop_id = l.id
+               WHERE f.account_id = ${accountId} AND f.drop_id = d.id
              ) AS effects
-      FROM locked l`
+      FROM drop d
+      WHERE d.account_id = ${accountId} AND d.id = ${id}`
   )
 
   return {
@@ -121,13 +125,13 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
           ),
     lock: (step) =>
       Effect.gen(function* () {
-        const drop = yield* lock(step)
-        if (Option.isNone(drop) || (step.step !== "start" && step.step !== "end")) return drop
-        yield* sql`
-          INSERT INTO drop_claim (account_id, drop_id, step)
-          VALUES (${step.accountId}, ${step.id}, ${step.step})
-          ON CONFLICT DO NOTHING`
-        return drop
+        if (Option.isNone(yield* lock(step))) return Option.none()
+        if (step.step === "start" || step.step === "end")
+          yield* sql`
+            INSERT INTO drop_claim (account_id, drop_id, step)
+            VALUES (${step.accountId}, ${step.id}, ${step.step})
+            ON CONFLICT DO NOTHING`
+        return yield* readLocked(step)
       }).pipe(orDie)
   }
 }
