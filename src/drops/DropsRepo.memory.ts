@@ -314,21 +314,15 @@ const reopenOn = (drop: MemoryDrop, storeId: StoreId, time: Timestamp): MemoryDr
   const unstarted = toReopen(isNotLinked).ordinals
   const without = (ordinals: ReadonlySet<number>) => drop.outcomes.filter(({ ordinal }) => !ordinals.has(ordinal))
   const hasEnded = drop.claims.includes("end")
-  // The effects keep their outcomes: the start replaces them.
-  if (unstarted.size > 0 && !hasEnded && (drop.planned.ends_at === null || drop.planned.ends_at > time))
+  const startsAgain = unstarted.size > 0 && (drop.planned.ends_at === null || drop.planned.ends_at > time)
+  if (!hasEnded && (startsAgain || unlinked.ordinals.size > 0))
     return {
       ...drop,
       status: "applying",
-      nextStep: "start",
-      outcomes: without(unstarted)
-    }
-  if (unlinked.ordinals.size > 0 && !hasEnded)
-    return {
-      ...drop,
-      status: "applying",
-      nextStep: drop.nextStep === "start" ? "start" : "settle_start",
+      nextStep: startsAgain || drop.nextStep === "start" ? "start" : "settle_start",
+      // Effects that start again keep their outcomes: the start replaces them.
       effects: unlinked.effects,
-      outcomes: without(unlinked.ordinals)
+      outcomes: without(new Set([...unlinked.ordinals, ...(startsAgain ? unstarted : [])]))
     }
   const reverting: MemoryDrop = {
     ...drop,

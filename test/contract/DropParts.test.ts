@@ -1,0 +1,276 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Array as Arr, Effect, Layer, Logger, Ref, Schedule, Stream } from "effect"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import type { Drop, NewDrop } from "../../src/drops/Drop.ts"
+import { makeDropExecution } from "../../src/drops/DropExecution.ts"
+import { Drops } from "../../src/drops/Drops.ts"
+import { DropsRepo } from "../../src/drops/DropsRepo.ts"
+import { type DropId, EntityId, ImportId } from "../../src/model/Ids.ts"
+import type { Store } from "../../src/model/Store.ts"
+import { fromMillis } from "../../src/model/Timestamp.ts"
+import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
+import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { advance, ahead, layerMovableClock, layerStarted } from "../support/MovableClock.ts"
+import { featureServiceEngines } from "../support/ServiceEngines.ts"
+
+const hour = 3_600_000
+/** One more than a part has, so that the last product is in a second part. */
+const count = 51
+
+/** Two stores that have accepted all products. */
+const aShop = Effect.gen(function* () {
+  const { accountId, actor } = yield* anAccount()
+  return yield* Effect.gen(function* () {
+    const { link } = yield* Stores
+    const [one, two] = yield* Effect.forEach(["one", "two"], (place) =>
+      Effect.map(
+        link({ domain: `${place}-${accountId.slice(0, 8)}.demo.example`, platform: "demo" }),
+        ({ store }) => store
+      )
+    )
+    assert(one !== undefined && two !== undefined)
+    const products = yield* Effect.replicateEffect(mintId(EntityId), count)
+    yield* (yield* CatalogChanges).apply(
+      products.flatMap((id) => [
+        CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: "Tent", vendor: "Fell" } }),
+        ...[one, two].flatMap(({ id: storeId }) => [
+          CatalogChange.AddToStore({ entityId: id, storeId }),
+          CatalogChange.AcceptPublish({ entityId: id, storeId }),
+          CatalogChange.Identify({ entityId: id, storeId, platformId: demoPlatformId("product", id) })
+        ])
+      ])
+    )
+    return { accountId, actor, one, two, products, last: products[count - 1] ?? assert.fail() }
+  }).pipe(actingAs(actor))
+}).pipe(Effect.orDie)
+type Shop = Effect.Effect.Success<typeof aShop>
+
+const inShop = <E, R>(body: (shop: Shop) => Effect.Effect<unknown, E, R>) =>
+  Effect.flatMap(aShop, (shop) => actingAs(shop.actor)(body(shop)))
+
+/** A drop that gives each product another title on the store, from an hour on for an hour. */
+const aDrop = ({ products }: Shop, { id }: Store, { from = hour, name = "Sale" } = {}) =>
+  Effect.gen(function* () {
+    const now = Date.now() + (yield* Ref.get(ahead))
+    const changes: NewDrop["changes"] = products.map((entity_id) => ({
+      entity_id,
+      store_id: id,
+      field: "title",
+      value: name
+    }))
+    return yield* (yield* Drops).create({
+      name,
+      starts_at: fromMillis(now + from),
+      ends_at: fromMillis(now + from + hour),
+      timezone: "UTC",
+      changes
+    })
+  })
+
+const get = (id: DropId) => Effect.flatMap(Drops, (drops) => drops.get(id))
+const runDue = Effect.flatMap(Drops, (drops) => drops.runDue)
+
+/** Carries out one due step of the drop, or one part of it. */
+const runPart = (id: DropId) =>
+  Effect.gen(function* () {
+    const due = yield* (yield* DropsRepo).due(50, [])
+    const own = due.find((step) => step.id === id) ?? assert.fail("no step is due")
+    const carryOut = yield* Effect.provide(makeDropExecution, FaultInjector.layer)
+    assert.isTrue(yield* carryOut(own))
+    return own.step
+  })
+
+/** Runs due steps until the drop has this status. */
+const until = (id: DropId, status: Drop["status"]) =>
+  Effect.repeat(Effect.zipRight(runDue, get(id)), {
+    until: (drop) => drop.status === status,
+    schedule: Schedule.spaced("10 millis")
+  }).pipe(Effect.zipRight(get(id)))
+
+/** The outcomes of the changes, or why they failed, each with its number. */
+const outcomes = ({ changes }: Drop) =>
+  Object.fromEntries(
+    Object.entries(Arr.groupBy(changes, ({ error, outcome }) => error?.code ?? String(outcome))).map(([key, all]) => [
+      key,
+      all.length
+    ])
+  )
+
+/** The titles in the store's shop, each with its number. */
+const titles = ({ accountId }: Shop, { id: storeId }: Store) =>
+  Effect.gen(function* () {
+    const records = yield* Stream.runCollect((yield* DemoShops).records({ accountId, storeId }))
+    const found = Arr.groupBy([...records], ({ attributes }) => attributes.title?.value ?? "")
+    return Object.fromEntries(Object.entries(found).map(([title, all]) => [title, all.length]))
+  })
+
+const hold = ({ accountId }: Shop, { id: storeId }: Store) =>
+  Effect.flatMap(DemoShops, (shops) =>
+    shops.fail({ accountId, storeId }, { kind: "error", percent: 100, delayMillis: 0 })
+  )
+const release = ({ accountId }: Shop, { id: storeId }: Store) =>
+  Effect.flatMap(DemoShops, (shops) => shops.repair({ accountId, storeId }))
+const unlink = ({ domain }: Store) => Effect.flatMap(Stores, (stores) => stores.unlink(domain))
+const link = ({ domain }: Store) => Effect.flatMap(Stores, (stores) => stores.link({ domain, platform: "demo" }))
+
+/** Ends the drop, and checks that the shop has the titles from before it. */
+const assertReverted = (shop: Shop, store: Store, id: DropId) =>
+  Effect.gen(function* () {
+    assert.deepStrictEqual(outcomes(yield* until(id, "reverted")), { reverted: count })
+    assert.deepStrictEqual(yield* titles(shop, store), { Tent: count })
+  })
+
+for (const engine of featureServiceEngines)
+  describe.skipIf(engine.absent)(`between the parts of a drop on ${engine.name}`, () => {
+    const TestLayer = Layer.merge(layerWorkers, layerStarted).pipe(
+      Layer.provideMerge(engine.layer),
+      Layer.provideMerge(layerMovableClock),
+      // Attempts fail on purpose.
+      Layer.provideMerge(Logger.remove(Logger.defaultLogger))
+    )
+    layer(TestLayer, { excludeTestServices: true })((it) => {
+      it.effect("a store is unlinked, and linked again after the start: the drop goes on with both parts", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { two } = shop
+            yield* hold(shop, two)
+            const { id } = yield* aDrop(shop, two)
+            yield* advance(hour)
+            assert.strictEqual(yield* runPart(id), "start")
+            yield* unlink(two)
+            assert.strictEqual(yield* runPart(id), "start")
+            yield* until(id, "failed")
+            yield* release(shop, two)
+            yield* link(two)
+            assert.deepStrictEqual(outcomes(yield* get(id)), { null: count })
+            assert.deepStrictEqual(outcomes(yield* until(id, "applied")), { applied: count })
+            assert.deepStrictEqual(yield* titles(shop, two), { Sale: count })
+            yield* advance(hour)
+            yield* assertReverted(shop, two, id)
+          })
+        )
+      )
+
+      it.effect("a store is linked again: the drop starts there with both parts", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { two } = shop
+            const { id } = yield* aDrop(shop, two)
+            yield* unlink(two)
+            yield* advance(hour)
+            assert.strictEqual(yield* runPart(id), "start")
+            yield* link(two)
+            assert.deepStrictEqual(outcomes(yield* until(id, "applied")), { applied: count })
+            assert.deepStrictEqual(yield* titles(shop, two), { Sale: count })
+            yield* advance(hour)
+            yield* assertReverted(shop, two, id)
+          })
+        )
+      )
+
+      it.effect("a store is unlinked at the end, and linked again: both parts end there", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { two } = shop
+            for (const linkedAgain of ["between", "after"]) {
+              const { id } = yield* aDrop(shop, two)
+              yield* advance(hour)
+              yield* until(id, "applied")
+              yield* hold(shop, two)
+              yield* advance(hour)
+              assert.strictEqual(yield* runPart(id), "end")
+              yield* unlink(two)
+              if (linkedAgain === "after") {
+                assert.strictEqual(yield* runPart(id), "end")
+                yield* until(id, "failed")
+              }
+              yield* release(shop, two)
+              yield* link(two)
+              yield* assertReverted(shop, two, id)
+            }
+          })
+        )
+      )
+
+      it.effect("an import locks the account: the drop goes on after it, also if its end is due", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, two } = shop
+            const { keep } = yield* ImportLockRepo
+            const { id } = yield* aDrop(shop, two)
+            yield* advance(hour)
+            assert.strictEqual(yield* runPart(id), "start")
+            yield* keep(accountId, yield* mintId(ImportId))
+            yield* advance(hour)
+            yield* runDue
+            assert.deepStrictEqual((yield* get(id)).status, "applying")
+            yield* keep(accountId, null)
+            assert.strictEqual(yield* runPart(id), "start")
+            yield* assertReverted(shop, two, id)
+          })
+        )
+      )
+
+      it.effect("the drop cannot be cancelled, and a product that is no longer on the store fails", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { last, two } = shop
+            const { id } = yield* aDrop(shop, two)
+            yield* advance(hour)
+            assert.strictEqual(yield* runPart(id), "start")
+            const refused = yield* Effect.flip((yield* Drops).cancel(id))
+            assert.include(String(refused.message), "the drop is applying")
+            yield* (yield* CatalogChanges).apply([CatalogChange.RemoveFromStore({ entityId: last, storeId: two.id })])
+            assert.deepStrictEqual(outcomes(yield* until(id, "failed")), { applied: count - 1, NOT_ON_STORE: 1 })
+          })
+        )
+      )
+
+      it.effect("a product of a later part is published: the drop restores what the store has accepted then", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { last, two } = shop
+            const { id } = yield* aDrop(shop, two)
+            yield* advance(hour)
+            assert.strictEqual(yield* runPart(id), "start")
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.SetAttributes({ entityId: last, values: { title: "Big tent" } })
+            ])
+            yield* (yield* Publishing).request(last, two.id)
+            yield* until(id, "applied")
+            assert.deepStrictEqual(yield* titles(shop, two), { Sale: count })
+            yield* advance(hour)
+            yield* until(id, "reverted")
+            assert.deepStrictEqual(yield* titles(shop, two), { Tent: count - 1, "Big tent": 1 })
+          })
+        )
+      )
+
+      it.effect("another drop of the fields waits for the last part of the end", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { two } = shop
+            const { id } = yield* aDrop(shop, two)
+            const next = yield* aDrop(shop, two, { name: "Rest", from: 2 * hour })
+            yield* advance(hour)
+            yield* until(id, "applied")
+            yield* advance(hour)
+            assert.strictEqual(yield* runPart(id), "end")
+            assert.deepStrictEqual(
+              (yield* (yield* DropsRepo).due(50, [])).filter((due) => due.id === next.id),
+              []
+            )
+            yield* until(next.id, "applied")
+            assert.deepStrictEqual(yield* titles(shop, two), { Rest: count })
+            yield* advance(hour)
+            yield* until(id, "reverted")
+            yield* assertReverted(shop, two, next.id)
+          })
+        )
+      )
+    })
+  })
