@@ -165,7 +165,7 @@ export const makeReadEarlierValues = (sql: SqlClient): Pick<Context.Tag.Service<
       JOIN drop_effect f ON f.account_id = ${accountId} AND f.drop_id = d.id AND f.ordinal = c.ordinal
       JOIN store s ON s.account_id = ${accountId} AND s.id = f.store_id AND s.status = 'linked'
       WHERE d.account_id = ${accountId} AND d.id = ${id} AND f.publication_id IS NOT NULL
-        AND (f.outcome IS NOT NULL OR d.next_step = 'settle_end')
+        AND (f.outcome IS NOT NULL OR d.next_step IN ('end', 'settle_end'))
       GROUP BY c.ordinal, c.entity_id, c.store_id, c.field
       ORDER BY c.ordinal`
   )

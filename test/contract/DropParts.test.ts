@@ -196,6 +196,24 @@ for (const engine of featureServiceEngines)
         )
       )
 
+      it.effect("the values that the drop has replaced are shown", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { two } = shop
+            const { earlierValues } = yield* Drops
+            const { id } = yield* aDrop(shop, two)
+            yield* advance(hour)
+            yield* until(id, "applied")
+            const before = yield* earlierValues(id)
+            assert.lengthOf(before, count)
+            yield* advance(hour)
+            assert.strictEqual(yield* runPart(id), "end")
+            assert.lengthOf(yield* earlierValues(id), before.length)
+            yield* assertReverted(shop, two, id)
+          })
+        )
+      )
+
       it.effect("an import locks the account: the drop goes on after it, also if its end is due", () =>
         inShop((shop) =>
           Effect.gen(function* () {
