@@ -295,6 +295,24 @@ for (const engine of all) {
         })
       )
 
+      it.scoped("two stores that are unlinked before the job runs are scanned once, a later one again", () =>
+        Effect.gen(function* () {
+          const actor = yield* anActor
+          const worker = yield* aProcess({})
+          yield* Effect.gen(function* () {
+            const { link, unlink } = yield* Stores
+            for (const domain of ["b.example", "c.example"]) yield* link({ domain, platform: "none" })
+            yield* (yield* DataHealth).scan("media")
+            for (const domain of ["a.example", "b.example"]) yield* unlink(domain)
+            yield* worker.runDue
+            assert.deepStrictEqual(scansOf(actor), ["media"])
+            yield* unlink("c.example")
+            yield* worker.runDue
+            assert.deepStrictEqual(scansOf(actor), ["media", "media"])
+          }).pipe(actingAs(actor))
+        })
+      )
+
       it.scoped("with HEALTH_SCANS off nothing is scanned, also by jobs that were begun before", () =>
         Effect.gen(function* () {
           const actor = yield* anActor
