@@ -217,19 +217,27 @@ describe("the order of images", () => {
 
   it("does not get a picture that a variant shows here already, and the product never did", () => {
     const catalog = makeCatalog()
-    const file = product([s], ["a"])
-    const named = {
-      ...file,
-      variants: file.variants.map((variant) => ({ ...variant, imageUrl: "https://cdn.example/own.jpg" }))
+    const naming = (own: ReadonlyArray<string>): ImportedProduct => {
+      const file = product([s, m], ["a"])
+      return { ...file, variants: file.variants.map((variant, index) => ({ ...variant, imageUrl: own[index] ?? "" })) }
     }
-    catalog.bring(us, named)
+    const own = "https://cdn.example/own.jpg"
+    catalog.bring(us, naming([own]))
     const { gallery, id } = catalog.product()
     catalog.apply([
       CatalogChange.SetGallery({ entityId: id, entries: gallery.slice(0, 1) }),
       CatalogChange.AcceptPublish({ entityId: id, storeId: us })
     ])
-    assert.deepStrictEqual(catalog.bring(us, named), unchanged)
+    assert.deepStrictEqual(catalog.bring(us, naming([own])), unchanged)
     assert.deepStrictEqual(catalog.images(), ["a"])
+    // Another variant names it too, and does not show it yet.
+    catalog.bring(us, naming([own, `${own}?v=2`]))
+    assert.deepStrictEqual(catalog.images(), ["a", "own"])
+    assert.deepStrictEqual(
+      catalog.variants().map((each) => each.gallery.map(({ mediaId }) => catalog.addressOf(mediaId, us))),
+      [[own], [own]]
+    )
+    assert.deepStrictEqual(catalog.bring(us, naming([own, own])), unchanged)
   })
 
   it("treats an address of the store as the same image", () => {

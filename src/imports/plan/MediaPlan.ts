@@ -37,8 +37,8 @@ export const planFile = (
 const noOthers: ImageAddresses = { isNamed: () => false, findFile: () => undefined, share: () => undefined }
 
 /**
- * The addresses of images that only variants name and that the product's gallery gets too, as in Shopify. Left out are pictures that a
- * variant shows on the store already, and the product never did there.
+ * The addresses of images that only variants name and that the product's gallery gets too, as in Shopify. Left out are pictures that all
+ * variants that name them show on the store already, and the product never did there.
  */
 export const findVariantImages = (
   imported: StoreProduct,
@@ -48,17 +48,20 @@ export const findVariantImages = (
 ): ReadonlyArray<string> => {
   const urls = variantImagesOf(imported)
   if (urls.length === 0) return urls
+  const addresses = new Map(media.map((file) => [file.id, addressOf(valueOf(effectiveOn(file, storeId), "url"))]))
+  const addressesOf = (ids: ReadonlyArray<EntityId>) => new Set(ids.flatMap((id) => addresses.get(id) ?? []))
   const shownBy = (entity: Aggregate | undefined) =>
     mediaOf((entity?.gallery ?? []).filter(({ storeIds }) => storeIds.includes(storeId)))
   const accepted = product === undefined ? undefined : versionOn(product, storeId)?.accepted?.media
-  const ofProduct = new Set([...shownBy(product), ...(accepted ?? [])])
-  const ofVariants = new Set(matched.flatMap(shownBy))
-  const left = new Set(
-    media
-      .filter(({ id }) => ofVariants.has(id) && !ofProduct.has(id))
-      .map((file) => addressOf(valueOf(effectiveOn(file, storeId), "url")))
+  const ofProduct = addressesOf([...shownBy(product), ...(accepted ?? [])])
+  const missing = new Set(
+    imported.variants.flatMap(({ imageUrl }, index) => {
+      if (!imageUrl) return []
+      const address = addressOf(imageUrl)
+      return addressesOf(shownBy(matched[index])).has(address) ? [] : [address]
+    })
   )
-  return urls.filter((url) => !left.has(addressOf(url)))
+  return urls.filter((url) => missing.has(addressOf(url)) || ofProduct.has(addressOf(url)))
 }
 
 /**
