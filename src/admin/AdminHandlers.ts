@@ -1,3 +1,4 @@
+import { SqlClient } from "@effect/sql"
 import { Effect, Layer } from "effect"
 import * as Migrations from "../database/Migrations.ts"
 import { AccessHandlers } from "./AccessHandlers.ts"
@@ -13,10 +14,17 @@ import { PublishHandlers } from "./PublishHandlers.ts"
 import { StoreHandlers } from "./StoreHandlers.ts"
 import { WebhookHandlers } from "./WebhookHandlers.ts"
 
-/** Reports all migrations, because the services start only after the database is migrated. */
-const HelloHandlers = HelloRpcs.toLayer({
-  hello: () => Effect.sync(() => ({ pid: process.pid, migrations: Migrations.names }))
-})
+/** Reports the migrations of the database: a newer version may have run others than this process has. */
+const HelloHandlers = HelloRpcs.toLayer(
+  Effect.map(SqlClient.SqlClient, (sql) => ({
+    hello: () =>
+      Migrations.applied.pipe(
+        Effect.map((migrations) => ({ pid: process.pid, migrations })),
+        Effect.provideService(SqlClient.SqlClient, sql),
+        Effect.orDie
+      )
+  }))
+)
 
 /** Handlers of all commands in `AdminRpcs`, and their middleware. */
 export const AdminHandlers = Layer.mergeAll(

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted, Stream } from "effect"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
@@ -22,10 +23,10 @@ const overSocket = Layer.unwrapScoped(
     yield* EmbeddedLock.acquire(directory)
     return AdminClient.layerSocket(join(directory, "admin.sock")).pipe(Layer.provide(AdminServer.layer(directory)))
   })
-).pipe(Layer.provide([AdminServices, NodeFileSystem.layer]))
+).pipe(Layer.provideMerge(AdminServices), Layer.provide(NodeFileSystem.layer))
 
 const clients = {
-  "in process": AdminInProcess.layer.pipe(Layer.provide(AdminServices)),
+  "in process": AdminInProcess.layer.pipe(Layer.provideMerge(AdminServices)),
   "over a socket": overSocket
 }
 
@@ -42,10 +43,16 @@ for (const [name, client] of Object.entries(clients))
 
     // The tests run in order, on the same data.
     layer(client, { excludeTestServices: true })((it) => {
-      it.effect("identify the process and its migrations", () =>
+      it.effect("identify the process and the migrations of its database, also those of a newer version", () =>
         Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
           const admin = yield* AdminClient
           assert.deepStrictEqual(yield* admin.hello(), { pid: process.pid, migrations: Migrations.names })
+          yield* sql`INSERT INTO catalog_migration (migration_id, name) VALUES (9000, 'of_tomorrow')`
+          assert.deepStrictEqual(yield* admin.hello(), {
+            pid: process.pid,
+            migrations: [...Migrations.names, "9000_of_tomorrow"]
+          })
         })
       )
 

@@ -45,6 +45,7 @@ import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { StoreRecords } from "../../src/stores/StoreRecords.ts"
 import { Stores } from "../../src/stores/Stores.ts"
 import { Webhooks } from "../../src/webhooks/Webhooks.ts"
+import { layerEmbedded } from "../support/TestDatabase.ts"
 import { AdminServices } from "./AdminServices.ts"
 
 const temporary = Effect.acquireRelease(
@@ -63,6 +64,7 @@ const serve = (directory: string, services: Layer.Layer<AdminServer.CommandServi
 const servicesWith = (accounts: Layer.Layer<Accounts>) =>
   Layer.mergeAll(
     accounts,
+    Layer.orDie(layerEmbedded),
     Layer.mock(AccountDeletion, {}),
     Layer.mock(SecondFactorsRepo, {}),
     Layer.mock(SecretBox, {}),

@@ -7,12 +7,15 @@ import { Exports } from "../../src/exports/Exports.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { Timestamp } from "../../src/model/Timestamp.ts"
 import { TestServices } from "../../src/testing/index.ts"
+import { layerEmbedded } from "../support/TestDatabase.ts"
 
 /**
- * The services that the commands need, in memory. Staging of imports and users need a database, so they are missing.
+ * The services that the commands need, in memory, and a database that only has its migrations. Staging of imports and users need more
+ * of a database, so they are missing.
  */
 export const AdminServices = Layer.mergeAll(
   TestServices,
+  Layer.orDie(layerEmbedded),
   Layer.mock(Connections, {}),
   Layer.mock(Exports, {}),
   Layer.mock(Imports, {}),

@@ -20,11 +20,13 @@ import { SecretKeySource } from "../../src/stores/SecretBox.ts"
 import { MemoryRepositories } from "../../src/testing/index.ts"
 import { adminSchema } from "../platform/AdminSchema.ts"
 import { layerServer, layerShopify, ShopifyTestServer } from "../platform/PlatformShops.ts"
+import { layerEmbedded } from "../support/TestDatabase.ts"
 
 const key = Layer.succeed(SecretKeySource, { _tag: "Setting", key: Redacted.make("cd".repeat(32)) })
 const shopify = layerShopify().pipe(Layer.provideMerge(layerServer))
 const TestLayer = Layer.mergeAll(
   Services,
+  Layer.orDie(layerEmbedded),
   Layer.mock(Connections, {}),
   Layer.mock(Exports, {}),
   Layer.mock(Imports, {}),
