@@ -52,13 +52,13 @@ type Shop = Effect.Effect.Success<typeof aShop>
 const inShop = <E, R>(body: (shop: Shop) => Effect.Effect<unknown, E, R>) =>
   Effect.flatMap(aShop, (shop) => actingAs(shop.actor)(body(shop)))
 
-/** A drop that gives each product another title on the store, from an hour on for an hour. */
-const aDrop = ({ products }: Shop, { id }: Store, { from = hour, name = "Sale" } = {}) =>
+/** A drop that gives each product another title on the store (null: on all), from an hour on for an hour. */
+const aDrop = ({ products }: Shop, store: Store | null, { from = hour, name = "Sale" } = {}) =>
   Effect.gen(function* () {
     const now = Date.now() + (yield* Ref.get(ahead))
     const changes: NewDrop["changes"] = products.map((entity_id) => ({
       entity_id,
-      store_id: id,
+      store_id: store?.id ?? null,
       field: "title",
       value: name
     }))
@@ -147,6 +147,10 @@ for (const engine of featureServiceEngines)
             yield* release(shop, two)
             yield* link(two)
             assert.deepStrictEqual(outcomes(yield* get(id)), { null: count })
+            // Once more, before a server runs the drop.
+            yield* unlink(two)
+            yield* until(id, "failed")
+            yield* link(two)
             assert.deepStrictEqual(outcomes(yield* until(id, "applied")), { applied: count })
             assert.deepStrictEqual(yield* titles(shop, two), { Sale: count })
             yield* advance(hour)
@@ -168,6 +172,33 @@ for (const engine of featureServiceEngines)
             assert.deepStrictEqual(yield* titles(shop, two), { Sale: count })
             yield* advance(hour)
             yield* assertReverted(shop, two, id)
+          })
+        )
+      )
+
+      it.effect("a store is unlinked: a drop of all stores starts there with the part that it was linked in", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, two } = shop
+            yield* hold(shop, two)
+            const { id } = yield* aDrop(shop, null)
+            yield* advance(hour)
+            // 25 products on both stores.
+            assert.strictEqual(yield* runPart(id), "start")
+            yield* unlink(two)
+            yield* until(id, "failed")
+            assert.deepStrictEqual(yield* titles(shop, one), { Sale: count })
+            yield* release(shop, two)
+            yield* link(two)
+            assert.deepStrictEqual(outcomes(yield* until(id, "applied")), { applied: count })
+            assert.deepStrictEqual(yield* titles(shop, two), { Sale: 25 })
+            yield* advance(hour)
+            yield* until(id, "reverted")
+            for (const [store, number] of [
+              [one, count],
+              [two, 25]
+            ] as const)
+              assert.deepStrictEqual(yield* titles(shop, store), { Tent: number })
           })
         )
       )
