@@ -84,13 +84,19 @@ export const apiErrorOf = (cause: Cause.Cause<unknown>, misfits = noMisfits): Ap
   )
 }
 
-/** Maximum log lines about 503s per second. In an outage every request gets a 503. */
+/** Maximum log lines about refusals per second. In an outage every request is refused. */
 const maxNotesPerSecond = 20
 let notes = 0
 let noteSecond = 0
 
-/** Logs a 503 with the request's id. An earlier line has the cause, with the same id unless several requests share the cause. */
-const noteUnavailable = (requestId: string, { message }: Unavailable) =>
+/**
+ * Logs that a request was refused because the database, or a part of the service, is unavailable. `about`: the request's id, and what was
+ * asked. An earlier line has the cause, with the same id unless several requests share the cause.
+ */
+export const noteUnavailable = (
+  { message }: Unavailable,
+  about: { readonly requestId: string } & Readonly<Record<string, unknown>>
+) =>
   Effect.suspend(() => {
     const second = Math.floor(performance.now() / 1_000)
     if (second !== noteSecond) {
@@ -98,12 +104,12 @@ const noteUnavailable = (requestId: string, { message }: Unavailable) =>
       notes = 0
     }
     return notes++ < maxNotesPerSecond
-      ? Effect.annotateLogs(Effect.logWarning(`A request was answered 503: ${message}`), { requestId, status: 503 })
+      ? Effect.annotateLogs(Effect.logWarning(`A request was refused: ${message}`), about)
       : Effect.void
   })
 
 /**
- * The response to a failed request. Logs a 503 (at most 20 a second), and a defect once, with its cause and the request's id.
+ * The response to a failed request. Logs a 503 (at most 20 lines a second), and a defect once, with its cause and the request's id.
  * `refuse`: renders the error for a surface other than the API. `misfits`: lists the issues if the request could not be decoded.
  * `isProbe`: the request asks for readiness, which logs its own changes.
  */
@@ -125,7 +131,7 @@ export const answerFailure =
           answer
         )
       case "Unavailable":
-        return isProbe ? answer : Effect.zipRight(noteUnavailable(requestId, error), answer)
+        return isProbe ? answer : Effect.zipRight(noteUnavailable(error, { requestId, status: 503 }), answer)
       default:
         return answer
     }

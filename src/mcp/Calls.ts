@@ -7,7 +7,7 @@ import { Catalog } from "../catalog/Catalog.ts"
 import { Cursors } from "../catalog/Cursors.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
-import { apiErrorOf } from "../http/Envelope.ts"
+import { apiErrorOf, noteUnavailable } from "../http/Envelope.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { CurrentBounds } from "../model/ConnectionBounds.ts"
 import { type NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -187,15 +187,15 @@ export const makeCalls = Effect.gen(function* () {
       error._tag === "ValidationFailed" ? new ValidationFailed({ issues: derived.say(error.issues) }) : error
     if (reported._tag === "PimLocked") return Effect.map(findLock, (lock) => refused(derived, args, reported, lock))
     const answer = Effect.succeed(refused(derived, args, reported))
-    return error._tag === "InternalError"
-      ? Effect.zipRight(
-          Effect.annotateLogs(Effect.logError("A tool ended in a defect", cause), {
-            requestId,
-            tool: derived.listed.name
-          }),
-          answer
-        )
-      : answer
+    const about = { requestId, tool: derived.listed.name }
+    switch (error._tag) {
+      case "InternalError":
+        return Effect.zipRight(Effect.annotateLogs(Effect.logError("A tool ended in a defect", cause), about), answer)
+      case "Unavailable":
+        return Effect.zipRight(noteUnavailable(error, about), answer)
+      default:
+        return answer
+    }
   }
 
   /** Makes a call. `visible`, `cut`: arguments and answer without stores that the connection may not see; undefined: it sees all. */

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, LogLevel } from "effect"
 import { Activity } from "../../src/connections/Activity.ts"
 import { NotFound, Unavailable, ValidationFailed } from "../../src/model/Errors.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
@@ -57,7 +57,7 @@ layer(connector, { excludeTestServices: true })("a tool that died", (it) => {
         })
     )
 
-  it.effect("is reported as unavailable, not as a defect, if the database cannot be reached", () =>
+  it.effect("is reported as unavailable, not as a defect, and logged, if the database cannot be reached", () =>
     Effect.gen(function* () {
       const { accountId } = yield* anAccount()
       const { token } = yield* aConnection(accountId)
@@ -65,6 +65,9 @@ layer(connector, { excludeTestServices: true })("a tool that died", (it) => {
       const [said] = Object.values(_meta ?? {})
       assert.strictEqual(said?.code, "unavailable")
       assert.lengthOf(log.of(said?.request_id), 0)
+      const refusals = log.of(said?.request_id, LogLevel.Warning)
+      assert.lengthOf(refusals, 1)
+      assert.include(refusals[0], new Unavailable().message)
     })
   )
 })
