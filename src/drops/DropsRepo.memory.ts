@@ -180,7 +180,7 @@ const makeReads = (
                 ordinal === index &&
                 account?.stores.has(storeId) === true &&
                 publicationId !== null &&
-                (outcome !== null || nextStep === "end" || nextStep === "settle_end")
+                (outcome !== null || nextStep === "settle_end")
             )
             const [value, ...others] = new Set(started.map(({ acceptedBefore }) => acceptedBefore))
             return value === undefined ? [] : [{ entity_id, store_id, field, value: others.length > 0 ? null : value }]
@@ -302,35 +302,30 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen">
 })
 
 const reopenOn = (drop: MemoryDrop, storeId: StoreId, time: Timestamp): MemoryDrop => {
-  const toReopen = (is: (effect: DropEffect) => boolean) => {
-    const isReopened = (effect: DropEffect) => effect.storeId === storeId && is(effect)
-    const effects = drop.effects.map((effect) =>
-      isReopened(effect) ? { ...effect, outcome: null, error: effect.error?.refusal ?? null } : effect
+  const failedWith = (is: (effect: DropEffect) => boolean) =>
+    drop.effects.filter((effect) => effect.storeId === storeId && is(effect))
+  const unstarted = failedWith(isNotLinked)
+  const unlinked = failedWith(isUnlinked)
+  const unreverted = failedWith(({ error }) => error?.code === unrevertedCode)
+  const reopening = (reopened: ReadonlyArray<DropEffect>) =>
+    drop.effects.map((effect) =>
+      reopened.includes(effect) ? { ...effect, outcome: null, error: effect.error?.refusal ?? null } : effect
     )
-    return { effects, ordinals: new Set(drop.effects.filter(isReopened).map(({ ordinal }) => ordinal)) }
+  if (drop.claims.includes("end")) {
+    const next = drop.nextStep ?? (unreverted.length > 0 ? "settle_end" : null)
+    return { ...drop, effects: reopening(unreverted), nextStep: unlinked.length > 0 ? "end" : next }
   }
-  const unreverted = toReopen(({ error }) => error?.code === unrevertedCode)
-  const unlinked = toReopen(isUnlinked)
-  const unstarted = toReopen(isNotLinked).ordinals
-  const without = (ordinals: ReadonlySet<number>) => drop.outcomes.filter(({ ordinal }) => !ordinals.has(ordinal))
-  const hasEnded = drop.claims.includes("end")
-  const startsAgain = unstarted.size > 0 && (drop.planned.ends_at === null || drop.planned.ends_at > time)
-  if (!hasEnded && (startsAgain || unlinked.ordinals.size > 0))
-    return {
-      ...drop,
-      status: "applying",
-      nextStep: startsAgain || drop.nextStep === "start" ? "start" : "settle_start",
-      // Effects that start again keep their outcomes: the start replaces them.
-      effects: unlinked.effects,
-      outcomes: without(new Set([...unlinked.ordinals, ...(startsAgain ? unstarted : [])]))
-    }
-  const reverting: MemoryDrop = {
+  // The effects of a change that starts again keep their outcomes: the start replaces them.
+  const starting = drop.planned.ends_at === null || drop.planned.ends_at > time ? unstarted : []
+  if (starting.length + unlinked.length === 0) return drop
+  const ordinals = new Set([...starting, ...unlinked].map(({ ordinal }) => ordinal))
+  return {
     ...drop,
-    effects: unreverted.effects,
-    nextStep: drop.nextStep ?? (unreverted.ordinals.size > 0 ? "settle_end" : null)
+    status: "applying",
+    nextStep: starting.length > 0 || drop.nextStep === "start" ? "start" : "settle_start",
+    effects: reopening(unlinked),
+    outcomes: drop.outcomes.filter(({ ordinal }) => !ordinals.has(ordinal))
   }
-  if (unlinked.ordinals.size === 0) return reverting
-  return { ...reverting, nextStep: "end" }
 }
 
 const compare = (left: string, right: string) => (left === right ? 0 : left < right ? -1 : 1)

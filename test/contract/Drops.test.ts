@@ -1,9 +1,11 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Ref, Schedule, Stream } from "effect"
+import { Effect, Layer, Option, Ref, Schedule, Stream } from "effect"
 import type { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { Drop, DropPlace, NewDrop } from "../../src/drops/Drop.ts"
+import { notLinkedCode, unsettledCode } from "../../src/drops/DropStep.ts"
 import { Drops } from "../../src/drops/Drops.ts"
+import { DropsRepo } from "../../src/drops/DropsRepo.ts"
 import { DropId, EntityId, ImportId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
@@ -139,6 +141,8 @@ const issues = <A, E extends { readonly _tag: string }, R>(refused: Effect.Effec
     "issues" in error ? (error.issues as ReadonlyArray<{ path: string; message: string }>) : assert.fail(error._tag)
   )
 
+const unlinked = (code: string) => ({ code, message: "The store was unlinked." })
+
 const outcomes = ({ changes }: Drop) => changes.map(({ outcome }) => outcome)
 
 /** The services that the tests need. On a database they include its client, which moves the database's clock. */
@@ -150,6 +154,7 @@ type Needed =
   | Drafts
   | DraftsRepo
   | Drops
+  | DropsRepo
   | ImportLockRepo
   | Mirror
   | Publishing
@@ -545,6 +550,53 @@ for (const engine of all) {
             assert.strictEqual(yield* live(shop, two.id, variant, "price"), "10.00")
             assert.deepStrictEqual(yield* draft(variant, two.id, "price"), { value: "7.00", own: true, pending: true })
             assert.strictEqual(yield* live(shop, two.id, product, "vendor"), "Fell")
+          })
+        )
+      )
+
+      it.effect("reopen all changes on a store that was unlinked between two parts of their start", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, product, two, variant } = shop
+            const { lock, move, reopen } = yield* DropsRepo
+            const vendor = { entity_id: product, store_id: two.id, field: "vendor", value: "Tern" }
+            const drop = yield* aDrop([...price(shop, two.id), vendor])
+            yield* advance(hour)
+            const due = { accountId, id: drop.id, step: "start" } as const
+            assert.isTrue(Option.isSome(yield* lock(due)))
+            const failed = { outcome: "failed", error: { code: "", message: "Failed" } } as const
+            const effect = { storeId: two.id, overrideBefore: null, acceptedBefore: "", publicationId: null, ...failed }
+            yield* move(due, {
+              status: "failed",
+              next: null,
+              effects: [
+                {
+                  ...effect,
+                  ordinal: 0,
+                  entityId: variant,
+                  field: "price",
+                  value: "8.00",
+                  error: unlinked(unsettledCode)
+                },
+                {
+                  ...effect,
+                  ordinal: 1,
+                  entityId: product,
+                  field: "vendor",
+                  value: "Tern",
+                  error: unlinked(notLinkedCode)
+                }
+              ],
+              outcomes: [0, 1].map((ordinal) => ({ ordinal, ...failed }))
+            })
+            yield* reopen(accountId, two.id)
+            const reopened = yield* get(drop.id)
+            assert.deepStrictEqual([reopened.status, outcomes(reopened)], ["applying", [null, null]])
+            const locked = Option.getOrThrow(yield* lock(due))
+            assert.deepStrictEqual(
+              locked.effects.map(({ outcome }) => outcome),
+              [null, "failed"]
+            )
           })
         )
       )
