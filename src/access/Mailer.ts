@@ -1,4 +1,4 @@
-import { Context, Data, Duration, Effect, FiberSet, Layer, Option, Redacted } from "effect"
+import { Context, Data, Duration, Effect, FiberSet, Layer, Option, Redacted, Schedule } from "effect"
 
 /** How mail is sent: the URL of an SMTP server, and the sender's address. */
 export interface MailSettings {
@@ -32,6 +32,8 @@ const defaultPauses = [1, 5, 15, 60].map((minutes) => Duration.minutes(minutes))
 /** How long a stored result `waiting` is true. The process that has the mail renews it, because the mail is lost when the process ends. */
 export const waitingLasts = Duration.seconds(75)
 const renewal = Duration.seconds(30)
+/** How often, and how many times, a result is stored again that could not be stored: for ten minutes. */
+const keepAgain = { schedule: Schedule.spaced(renewal), times: 20 }
 
 /** Maximum number of mails that wait to be sent again, because they are held in memory. */
 const maxWaiting = 1_000
@@ -140,9 +142,11 @@ const makeSend = (settings: MailSettings) =>
       pause === undefined
         ? Effect.void
         : Effect.gen(function* () {
+            // A database that cannot be reached for a while must not end the wait, or hide that the mail was sent.
+            const keepLater = (delivery: Delivery) =>
+              Effect.orDie(Effect.retry(Effect.sandbox(keep(delivery)), keepAgain))
             // Asks again, because the link may have been used, replaced or withdrawn during the pause.
-            const next = Effect.whenEffect(deliver(mail, messageId, later), keep(last))
-            // A database that cannot be reached for a moment must not end the wait.
+            const next = Effect.whenEffect(deliver(mail, messageId, later), keepLater(last))
             const renew = Effect.uninterruptible(Effect.ignore(Effect.sandbox(keep(last))))
             const sent = yield* next.pipe(
               repeated.withPermits(1),
@@ -150,7 +154,7 @@ const makeSend = (settings: MailSettings) =>
               Effect.raceFirst(Effect.forever(Effect.delay(renew, renewal)))
             )
             if (Option.isNone(sent)) return
-            const isWanted = yield* keep(sent.value)
+            const isWanted = yield* keepLater(sent.value)
             if (sent.value.state === "waiting" && isWanted) yield* repeat(mail, messageId, keep, sent.value, later)
           })
 
