@@ -484,7 +484,9 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
       // Another store keeps what was typed.
       const stores = yield* compose("store", { ...fitting, percent: "20", old_price: "yes" })
       assertPage(stores)
-      assert.include(stores.text, 'name="store_id" value="all"')
+      assert.include(stores.text, 'form="typed" name="store_id" value="all">All stores</button>')
+      // The page has it once, however many stores there are.
+      assert.lengthOf(stores.text.split('value="2999-01-31T09:30"'), 2)
       const elsewhere = yield* compose("update", { ...sectionsOf(stores.text, "/drops/new").hidden, store_id: "all" })
       assert.include(elsewhere.text, "This drop is on</span> all stores")
       for (const typed of [

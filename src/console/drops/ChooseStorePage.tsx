@@ -7,7 +7,7 @@ import { Icon } from "../Icon.tsx"
 import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
 import { Text } from "../Wording.tsx"
-import { allStores, type DropForm, hiddenFieldsOf, newDropWith } from "./DropForm.ts"
+import { allStores, type DropForm, hiddenFieldsOf, newDropWith, storeField } from "./DropForm.ts"
 
 /** A store to choose, with the time zone of its times if it is known, and the number of chosen things that it has. */
 export interface StoreToChoose {
@@ -17,7 +17,7 @@ export interface StoreToChoose {
 }
 
 /**
- * The first step: the store. `things`: they are chosen already. `typed`: the form that was sent to come here. It is sent to the
+ * The first step: the store. `things`: they are chosen already. `typed`: the form that was sent to come here. It is sent again with the
  * chosen store, because it may be too long for an address.
  */
 export const ChooseStorePage = ({
@@ -38,13 +38,9 @@ export const ChooseStorePage = ({
         <a href={newDropWith(things, id)}>{name}</a>
       </p>
     ) : (
-      <form method="post" action={paths.newDrop}>
-        <HiddenFields csrf={visitor.csrf} />
-        <Hidden of={hiddenFieldsOf({ ...typed, storeId: id })} />
-        <button type="submit" class="plain" name="do" value="update">
-          {name}
-        </button>
-      </form>
+      <button type="submit" class="plain" form="typed" name={storeField} value={id}>
+        {name}
+      </button>
     )
   return (
     <Frame title={t("Schedule a drop")} visitor={visitor} current={paths.drops}>
@@ -56,6 +52,13 @@ export const ChooseStorePage = ({
       ) : (
         <section aria-labelledby="store">
           <h2 id="store">{t("Choose a store")}</h2>
+          {typed !== undefined && (
+            <form method="post" action={paths.newDrop} id="typed">
+              <HiddenFields csrf={visitor.csrf} />
+              <Hidden of={hiddenFieldsOf(typed).filter(([name]) => name !== storeField)} />
+              <input type="hidden" name="do" value="update" />
+            </form>
+          )}
           <ul class="sheet todo">
             {stores.map(({ store, things: here, zone }) => {
               // Changes of things that the store does not have would be left out of the drop.

@@ -48,10 +48,13 @@ export const names = {
   set: "set-"
 } as const
 
+/** The name of the field with the store. */
+export const storeField = "store_id"
+
 /** The address of the form with these things chosen. `storeId` undefined: the form asks for the store first. */
 export const newDropWith = (things: ReadonlyArray<EntityId>, storeId?: string): string =>
   `${paths.newDrop}?${new URLSearchParams([
-    ...(storeId === undefined ? [] : [["store_id", storeId]]),
+    ...(storeId === undefined ? [] : [[storeField, storeId]]),
     ...things.map((id) => [`${names.thing}${id}`, "yes"])
   ])}`
 
@@ -84,7 +87,7 @@ export const formOf = (given: Parameters): DropForm => {
   const kind = given.get("kind")
   return {
     name: textOf(given, "name"),
-    storeId: textOf(given, "store_id"),
+    storeId: textOf(given, storeField),
     zone: textOf(given, "zone"),
     starts: textOf(given, "starts"),
     startsFold: foldOf(given.get("starts_fold")),
@@ -109,7 +112,7 @@ export const formOf = (given: Parameters): DropForm => {
 /** The fields that carry the form through the review, or to another store. */
 export const hiddenFieldsOf = (form: DropForm): ReadonlyArray<readonly [name: string, value: string]> => [
   ["name", form.name],
-  ["store_id", form.storeId],
+  [storeField, form.storeId],
   ["zone", form.zone],
   ["starts", form.starts],
   ["starts_fold", form.startsFold],

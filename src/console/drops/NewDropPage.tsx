@@ -14,7 +14,7 @@ import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { totalTextOf } from "../products/ListWalk.ts"
 import { useWords } from "../Viewer.tsx"
 import { spoken, Text } from "../Wording.tsx"
-import { fieldIn, nameOf, names, type TypedValue } from "./DropForm.ts"
+import { fieldIn, nameOf, names, storeField, type TypedValue } from "./DropForm.ts"
 import { idOf, Labelled, Misfits, type NewDropContent, stateOf, When } from "./NewDropFields.tsx"
 
 const nameOfThing = (t: Words, { kind, parentTitle, title }: Pick<DropThing, "kind" | "parentTitle" | "title">) =>
@@ -350,7 +350,7 @@ export const NewDropPage = (content: NewDropContent) => {
       )}
       <form method="post" action={paths.newDrop} class="steps">
         <HiddenFields csrf={visitor.csrf} />
-        <input type="hidden" name="store_id" value={form.storeId} />
+        <input type="hidden" name={storeField} value={form.storeId} />
         {/* Enter presses the first button: it searches if other words were typed, else it leads to the review. */}
         <button type="submit" name="do" value="enter" class="spoken" tabIndex={-1} aria-hidden="true">
           {t("Continue")}
