@@ -6,7 +6,7 @@ import { DropId, EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import { nameMisfit } from "../model/Name.ts"
 import { PublishError } from "../model/PublishState.ts"
-import type { Store } from "../model/Store.ts"
+import { filesOnly, type Store } from "../model/Store.ts"
 import { fromRfc3339, Timestamp } from "../model/Timestamp.ts"
 
 /**
@@ -178,10 +178,10 @@ export const planDrop = (
       note(`${path}.entity_id`, "no such entity")
       return []
     }
-    const publishable = stores.filter(({ id, platform }) => platform !== "none" && target.storeIds.includes(id))
+    const publishable = stores.filter(({ id, platform }) => platform !== filesOnly && target.storeIds.includes(id))
     if (store !== undefined && !target.storeIds.includes(store.id))
       note(`${path}.store_id`, `the ${target.kind} is not on ${store.domain}`)
-    else if (store?.platform === "none")
+    else if (store?.platform === filesOnly)
       note(`${path}.store_id`, `${store.domain} has no platform: nothing can be published to it`)
     else if (change.store_id === null && publishable.length === 0)
       note(`${path}.store_id`, `the ${target.kind} is not on any store that can be published to`)

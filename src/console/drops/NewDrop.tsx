@@ -5,7 +5,7 @@ import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { Drops } from "../../drops/Drops.ts"
 import { DropId, EntityId, inAnyCase } from "../../model/Ids.ts"
 import { isWritable } from "../../model/KeyRules.ts"
-import type { Store } from "../../model/Store.ts"
+import { filesOnly, type Store } from "../../model/Store.ts"
 import { mintId } from "../../runtime/Identifiers.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
@@ -39,7 +39,7 @@ const makeFormPages = Effect.gen(function* () {
   const pictures = yield* Pictures
   const stores = yield* Stores
 
-  const publishable = Effect.map(stores.list, (all) => all.filter(({ platform }) => platform !== "none"))
+  const publishable = Effect.map(stores.list, (all) => all.filter(({ platform }) => platform !== filesOnly))
 
   const showStores = (visitor: Visitor, things: ReadonlyArray<EntityId>, typed?: DropForm) =>
     Effect.gen(function* () {

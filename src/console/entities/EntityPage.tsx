@@ -6,7 +6,7 @@ import type { HistoryEntry } from "../../drafts/History.ts"
 import type { DropRow } from "../../drops/Drop.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
-import type { Store } from "../../model/Store.ts"
+import { filesOnly, type Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { DropBanner } from "../drops/DropBanner.tsx"
 import { statusSentence } from "../drops/DropWords.tsx"
@@ -100,7 +100,7 @@ const Publish = ({
   const t = useWords()
 
   const words = last_publish_status === "failed" ? retryWords : pending_publish ? publishWords : againWords
-  if (store === undefined || store.platform === "none")
+  if (store === undefined || store.platform === filesOnly)
     return (
       <span class="quiet">
         {pending_publish ? t("Unpublished: the store has no platform") : t("Nothing to publish")}
@@ -207,7 +207,7 @@ const RelatedTo = ({ kind, related }: { readonly kind: EntityKind; readonly rela
 /** A drop needs a store with a platform. */
 const canSchedule = (sheet: Sheet, linked: ReadonlyArray<Store>) =>
   sheet.stores.some(({ projection: { store_id } }) =>
-    linked.some(({ id, platform }) => id === store_id && platform !== "none")
+    linked.some(({ id, platform }) => id === store_id && platform !== filesOnly)
   )
 
 /** The states of the stores. A failed publish shows its cause and a button to retry it. */
@@ -276,7 +276,7 @@ const statesIn = (t: Words, sheet: Sheet, linked: ReadonlyArray<Store>): string 
 const countPending = (sheet: Sheet, linked: ReadonlyArray<Store>) =>
   sheet.stores.filter(
     ({ projection: { pending_publish, store_id } }) =>
-      pending_publish && linked.some(({ id, platform }) => id === store_id && platform !== "none")
+      pending_publish && linked.some(({ id, platform }) => id === store_id && platform !== filesOnly)
   ).length
 
 const Actions = ({

@@ -4,6 +4,7 @@ import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { NotFound, type RevisionConflict, type ValidationFailed } from "../../model/Errors.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
+import { filesOnly } from "../../model/Store.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
@@ -55,7 +56,7 @@ export const publishReview: Surface<Catalog | Publishing | Stores | PageServices
         const record = yield* catalog.get(kind, id)
         const linked = yield* stores.list
         const on = linked.filter(
-          (store) => store.platform !== "none" && record.stores.some(({ store_id }) => store_id === store.id)
+          (store) => store.platform !== filesOnly && record.stores.some(({ store_id }) => store_id === store.id)
         )
         const rows = yield* Effect.forEach(on, (store) =>
           publishing.preview(id, store.id).pipe(

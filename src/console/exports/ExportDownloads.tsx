@@ -11,7 +11,7 @@ import { Tally } from "../../http/Tally.ts"
 import { type CurrentActor, withAccountId } from "../../model/Actor.ts"
 import type { NotFound, ValidationFailed } from "../../model/Errors.ts"
 import { type AccountId, StoreId } from "../../model/Ids.ts"
-import type { Store } from "../../model/Store.ts"
+import { filesOnly, type Store } from "../../model/Store.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { PageRefused } from "../Browser.ts"
 import type { Misfit } from "../Field.tsx"
@@ -172,7 +172,7 @@ export const exportDownloads: Surface<ExportJobs | Exports | Stores | PageServic
       csvAsPublish: withForm((_, form, request) =>
         Effect.gen(function* () {
           const store = yield* storeOf(form)
-          if (store.platform !== "none") return yield* cannotPublish(store)
+          if (store.platform !== filesOnly) return yield* cannotPublish(store)
           // An error of the export would cut the download off.
           yield* Effect.catchTag(exportJobs.check(store.id), "ValidationFailed", cannotCount)
           yield* admit(request)

@@ -90,7 +90,7 @@ const FailedPublishes = ({
     <Todo
       tone="bad"
       action={
-        store.platform !== "none" &&
+        store.platform !== filesOnly &&
         visitor.lock === undefined && (
           <Allowed to="publish">
             <form method="post" action={paths.publishSelected}>

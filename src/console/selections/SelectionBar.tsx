@@ -1,5 +1,5 @@
 import type { EntityKind } from "../../model/Attribute.ts"
-import type { Store } from "../../model/Store.ts"
+import { filesOnly, type Store } from "../../model/Store.ts"
 import { Hidden } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import { paths } from "../Paths.ts"
@@ -16,7 +16,7 @@ const Publish = ({
   readonly chosen: string | undefined
 }) => {
   const t = useWords()
-  const open = stores.filter(({ platform }) => platform !== "none")
+  const open = stores.filter(({ platform }) => platform !== filesOnly)
   return open.length === 0 ? null : (
     <Allowed to="publish">
       <span>{t("Publish the selected to")}</span>

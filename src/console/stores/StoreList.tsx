@@ -110,7 +110,7 @@ export const storeList: Surface<
     const openStoreOf = (given: Parameters) =>
       Effect.filterOrFail(
         storeOf(given),
-        ({ platform }) => platform !== "none",
+        ({ platform }) => platform !== filesOnly,
         ({ domain }) => cannotPublish(domain)
       )
 
@@ -183,7 +183,7 @@ export const storeList: Surface<
       refresh: withForm((_, form) =>
         Effect.gen(function* () {
           const store = yield* storeOf(form)
-          if (store.platform === "none") return yield* cannotRefresh(store.domain)
+          if (store.platform === filesOnly) return yield* cannotRefresh(store.domain)
           const run = yield* imports.startRefresh(store.domain)
           return seeOther(pageOf(paths.import, run.id))
         })

@@ -2,7 +2,7 @@ import { Option } from "effect"
 import type { ImportRun } from "../../imports/Import.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import { nothingToCount, type PublishCounts } from "../../model/PublishState.ts"
-import type { Store } from "../../model/Store.ts"
+import { filesOnly, type Store } from "../../model/Store.ts"
 import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
 import type { CredentialTest } from "../../stores/StoresRepo.ts"
 import type { Visitor } from "../Browser.ts"
@@ -29,7 +29,7 @@ const languagesOf = (t: Words, { locales, primary_locale }: Store) =>
 const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly store: Store }) => {
   const t = useWords()
 
-  const isFilesOnly = store.platform === "none"
+  const isFilesOnly = store.platform === filesOnly
   const mayPublish = useMay("publish")
   const figures: ReadonlyArray<{
     readonly name: Sentence
@@ -86,7 +86,7 @@ const PublishAll = ({
   readonly isLocked: boolean
 }) => {
   const t = useWords()
-  return store.platform === "none" || isLocked || counts.pendingPublish === 0 ? null : (
+  return store.platform === filesOnly || isLocked || counts.pendingPublish === 0 ? null : (
     <Allowed to="publish">
       <p>
         <a href={publishStoreOf(store.id)} aria-label={t("Publish all changes: {store}", { store: store.name })}>
@@ -118,7 +118,7 @@ const Refresh = ({
         <a href={pageOf(paths.import, running.id)}>{t("See the refresh")}</a>
       </p>
     )
-  if (store.platform === "none" || isLocked) return null
+  if (store.platform === filesOnly || isLocked) return null
   return (
     <Allowed to="edit">
       <form method="post" action={paths.refreshStore}>
@@ -145,7 +145,7 @@ const Export = ({ csrf, store }: { readonly store: Store; readonly csrf: string 
           {t("Download products (CSV)")}
         </a>
       </p>
-      {store.platform === "none" && (
+      {store.platform === filesOnly && (
         <Allowed to="publish">
           <form method="post" action={paths.exportCsv}>
             <HiddenFields csrf={csrf} id={store.id} />
