@@ -5,16 +5,19 @@ import type { HealthDimension } from "./Health.ts"
 let running = 0
 readBeforeExport(() => metrics.scansRunning.of().add(running))
 
-/** Counts a scan as running, and records its duration if this process finished it. `earlier`: milliseconds before this step. */
+/**
+ * Counts a scan as running during a step, and records its duration if this step finishes it. `earlier`: milliseconds since its first step
+ * began.
+ */
 export const measureScan = <A extends { readonly isFinished: boolean }, E, R>(
   dimension: HealthDimension,
-  scan: Effect.Effect<A, E, R>,
-  earlier = 0
+  step: Effect.Effect<A, E, R>,
+  earlier: number
 ): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const began = performance.now()
     running++
-    return scan.pipe(
+    return step.pipe(
       Effect.tap(({ isFinished }) => {
         if (isFinished) metrics.scanSeconds.of(dimension).add((performance.now() - began + earlier) / 1_000)
         return Effect.void

@@ -49,10 +49,13 @@ export const makeScanSteps = Effect.gen(function* () {
   const steps = (work: ScanWork, newest: number, isWanted: () => boolean) =>
     Effect.gen(function* () {
       let reported = yield* Clock.currentTimeMillis
-      for (let isBegun = false; ; isBegun = true) {
-        const { entities, isFinished, run, scanned } = yield* Effect.suspend(() =>
-          isBegun || isWanted() ? step(work, newest) : Effect.succeed(notBegun)
-        ).pipe(queue.run({ name: work.accountId, preferred: false }), Effect.orDie)
+      let began: number | undefined
+      for (;;) {
+        const { entities, isFinished, run, scanned } = yield* Effect.suspend(() => {
+          if (began === undefined && !isWanted()) return Effect.succeed(notBegun)
+          began ??= performance.now()
+          return measureScan(work.dimension, step(work, newest), performance.now() - began)
+        }).pipe(queue.run({ name: work.accountId, preferred: false }), Effect.orDie)
         if (run !== null) return { isFinished, run }
         const now = yield* Clock.currentTimeMillis
         if (now - reported < betweenReports) continue
@@ -64,7 +67,7 @@ export const makeScanSteps = Effect.gen(function* () {
     })
 
   return (work: ScanWork, newest: number, isWanted: () => boolean = () => true): Effect.Effect<number> =>
-    measureScan(work.dimension, steps(work, newest, isWanted)).pipe(
+    steps(work, newest, isWanted).pipe(
       Effect.tap(({ isFinished }) => (isFinished ? repo.tidy(work.accountId) : Effect.void)),
       Effect.map(({ run }) => run),
       Effect.provideService(Workload, "scan")

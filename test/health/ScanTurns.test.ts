@@ -5,7 +5,10 @@ import { DataHealth } from "../../src/health/DataHealth.ts"
 import type { HealthDimension } from "../../src/health/Health.ts"
 import { HealthRepo } from "../../src/health/HealthRepo.ts"
 import type { AccountId } from "../../src/model/Ids.ts"
+import { writeMetrics } from "../../src/telemetry/Exposition.ts"
+import { readGauges } from "../../src/telemetry/Metrics.ts"
 import { actingAs, anAccount, TestServices } from "../../src/testing/index.ts"
+import { parseExposition, sumOf } from "../telemetry/Exposition.ts"
 
 /** Scans of `large` have 50 steps, each after `open`; `steps` has the account and dimension of every step. */
 const scansOf = (large: AccountId, open: Effect.Effect<void>) =>
@@ -65,6 +68,9 @@ describe("turns of scans", () => {
         while (steps.length < 2) yield* Effect.yieldNow()
         const gone = yield* Effect.fork(scan("sync").pipe(actingAs(small.actor)))
         for (let turn = 0; turn < 100; turn++) yield* Effect.yieldNow()
+        readGauges()
+        // The scan that waits for its first turn is not running.
+        assert.strictEqual(sumOf(parseExposition(writeMetrics()), "catalog_scans_running", {}), 2)
         yield* Fiber.interrupt(gone)
         yield* Deferred.succeed(gate, undefined)
         // Its turn comes after that of the other scan of the account.
