@@ -129,13 +129,13 @@ export const makeTeamStatements = (sql: SqlClient) => {
     setRole,
     /**
      * Lets a disabled user sign in again. Withdraws the user's unused codes, and a link or connection that was made while the user was
-     * being disabled. `isRefused`: the user has no password, and not the operator enables them. None: the account has no such user.
+     * being disabled. `isRefused`: the user has no password, and the caller is not the operator. None: the account has no such user.
      */
     enable: (accountId: AccountId, email: string, { isOperator }: { readonly isOperator: boolean }) =>
       Effect.gen(function* () {
         const user = yield* enable(accountId, email, isOperator)
         if (Option.isNone(user) || !user.value.isChanged) return user
-        // Not while disabling: that locks the user, for whom a redemption waits, so it must not wait for the redemption's code.
+        // Not in `disable`: it locks the user, and the redemption of a code waits for that lock with the code locked. They would deadlock.
         yield* sql`
           UPDATE oauth_code SET used_at = app_now()
           WHERE account_id = ${accountId} AND user_id = ${user.value.id} AND used_at IS NULL`

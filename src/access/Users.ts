@@ -178,8 +178,8 @@ const makeFreeAddress = (
 
 /**
  * Lets a disabled user sign in again, with the same password. NotFound: the account has no such user. ValidationFailed: the user has no
- * password, and an administrator enables them. Only the operator disables such users, to free their address: the account's
- * administrators must not take it back before its owner has accepted an invitation.
+ * password, and the caller is not the operator. If the operator freed the user's e-mail address, administrators of the account must not
+ * take it back before its owner has accepted an invitation to another account.
  */
 const makeEnable = (users: UsersRepo["Type"], transaction: Transaction["Type"]) => {
   const { recorded } = makeRecording(users, transaction)
@@ -189,7 +189,7 @@ const makeEnable = (users: UsersRepo["Type"], transaction: Transaction["Type"]) 
     const enabled = Effect.filterOrFail(
       users.enable(accountId, email, { isOperator: author._tag === "Cli" }),
       (user) => !Option.exists(user, ({ isRefused }) => isRefused),
-      () => ValidationFailed.at("email", "was disabled by the operator, who alone can enable this user")
+      () => ValidationFailed.at("email", "has no password: only the operator of this service can enable this user")
     )
     yield* recorded(accountId, { action: "enabled", email }, enabled)
   })

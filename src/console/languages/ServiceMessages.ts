@@ -42,7 +42,7 @@ export const rules: ReadonlyArray<Sentence> = [
   "is the last administrator of the account; make somebody else administrator first",
   "is your own address: switch your second factor off on your profile, with your password",
   "belongs to a disabled user",
-  "was disabled by the operator, who alone can enable this user",
+  "has no password: only the operator of this service can enable this user",
   "belongs to a user of another account; choose another e-mail address",
   "keeps the role: choose one of {choices}",
   "must be a URL, such as https://hooks.example.com/catalog",
