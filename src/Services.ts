@@ -58,7 +58,7 @@ import { AutomaticScans } from "./health/AutomaticScans.ts"
 import { DataHealth } from "./health/DataHealth.ts"
 import { HealthRepo } from "./health/HealthRepo.ts"
 import { Remediation } from "./health/Remediation.ts"
-import { layerScanAfterUnlink } from "./health/ScanAfterUnlink.ts"
+import { layerScanAfterStoreJob } from "./health/ScanAfterStoreJob.ts"
 import { layerImportJobOwner } from "./imports/ImportJobs.ts"
 import { Imports } from "./imports/Imports.ts"
 import { ImportsRepo } from "./imports/ImportsRepo.ts"
@@ -145,7 +145,7 @@ const CoreServices = Layer.mergeAll(
   StoreData.layer,
   OwnDefinitions.layer.pipe(Layer.provide(CatalogChanges.layer)),
   Stores.layer.pipe(
-    Layer.provide(Layer.mergeAll(layerReopenDrops, layerScanAfterUnlink, StoreAccess.layer)),
+    Layer.provide(Layer.mergeAll(layerReopenDrops, layerScanAfterStoreJob, StoreAccess.layer)),
     Layer.provideMerge(Jobs.layer),
     Layer.provide(FaultInjector.layer)
   )
@@ -157,7 +157,7 @@ export const Services = Layer.mergeAll(
   Programs.layer,
   Webhooks.layer,
   WebhookWorker.layer,
-  JobWorker.layer.pipe(Layer.provide(layerScanAfterUnlink), Layer.provide(FaultInjector.layer))
+  JobWorker.layer.pipe(Layer.provide(layerScanAfterStoreJob), Layer.provide(FaultInjector.layer))
 ).pipe(
   Layer.provideMerge(
     Layer.mergeAll(

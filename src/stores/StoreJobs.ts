@@ -7,8 +7,8 @@ import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { anyKind, type StepResult, waitForImport } from "../jobs/JobKind.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
+import { StoreJobHook } from "./StoreJobHook.ts"
 import { StoresRepo } from "./StoresRepo.ts"
-import { UnlinkHook } from "./UnlinkHook.ts"
 
 const Input = Schema.Struct({ storeId: StoreId })
 export type StoreJobInput = typeof Input.Type
@@ -25,7 +25,7 @@ export const makeStoreJobKinds = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const importLock = yield* ImportLockRepo
   const repo = yield* StoresRepo
-  const { onLinkedAgain, onUnlinked } = yield* UnlinkHook
+  const { onLinkEnded, onUnlinkEnded } = yield* StoreJobHook
 
   /** Updates the derived fields of the next entities. Null: there are no more. */
   const deriveNext = (accountId: AccountId, storeId: StoreId, after: EntityId | null, size: number) =>
@@ -79,8 +79,8 @@ export const makeStoreJobKinds = Effect.gen(function* () {
 
   return [
     kindOf("store_link", (accountId, storeId) =>
-      Effect.zipRight(repo.completeLink(accountId, storeId), onLinkedAgain(accountId))
+      Effect.zipRight(repo.completeLink(accountId, storeId), onLinkEnded(accountId))
     ),
-    kindOf("store_unlink", onUnlinked)
+    kindOf("store_unlink", onUnlinkEnded)
   ]
 })

@@ -7,7 +7,7 @@
 import { Effect, Layer, Schema } from "effect"
 import { afterCommit } from "../../src/database/CommitHooks.ts"
 import { AutomaticScans } from "../../src/health/AutomaticScans.ts"
-import { layerScanAfterUnlink } from "../../src/health/ScanAfterUnlink.ts"
+import { layerScanAfterStoreJob } from "../../src/health/ScanAfterStoreJob.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import { CurrentActor } from "../../src/model/Actor.ts"
 import { AccountId, JobId } from "../../src/model/Ids.ts"
@@ -52,7 +52,7 @@ const SavesLater = Layer.effect(
 const DatabaseLive = layerPatientServer("JOBS_DATABASE_URL", 16)
 
 const Working = Layer.fresh(JobWorker.layer).pipe(
-  Layer.provide(Layer.mergeAll(layerScanAfterUnlink, Deadly, isPlanted ? SavesLater : Layer.empty)),
+  Layer.provide(Layer.mergeAll(layerScanAfterStoreJob, Deadly, isPlanted ? SavesLater : Layer.empty)),
   Layer.provide(Layer.succeed(AutomaticScans, { nightly: true, afterImports: true, hour: 3 })),
   Layer.provide(Services),
   Layer.provide(RepositoriesOnDatabase),

@@ -17,7 +17,7 @@ import { Exports } from "../../src/exports/Exports.ts"
 import type { ExportsRepo } from "../../src/exports/ExportsRepo.ts"
 import { AutomaticScans } from "../../src/health/AutomaticScans.ts"
 import { HealthDimension } from "../../src/health/Health.ts"
-import { layerScanAfterUnlink } from "../../src/health/ScanAfterUnlink.ts"
+import { layerScanAfterStoreJob } from "../../src/health/ScanAfterStoreJob.ts"
 import type { Job, JobKindName } from "../../src/jobs/Job.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import type { Actor } from "../../src/model/Actor.ts"
@@ -499,7 +499,7 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
 const LateRevisions = Layer.fresh(JobWorker.layer).pipe(
   Layer.provide(
     Layer.mergeAll(
-      layerScanAfterUnlink,
+      layerScanAfterStoreJob,
       FaultInjector.layer,
       Layer.effect(
         BulkItemsRepo,

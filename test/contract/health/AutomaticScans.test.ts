@@ -13,7 +13,7 @@ import {
 import { DataHealth } from "../../../src/health/DataHealth.ts"
 import { HealthDimension } from "../../../src/health/Health.ts"
 import { HealthRepo } from "../../../src/health/HealthRepo.ts"
-import { layerScanAfterUnlink } from "../../../src/health/ScanAfterUnlink.ts"
+import { layerScanAfterStoreJob } from "../../../src/health/ScanAfterStoreJob.ts"
 import { Jobs } from "../../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../../src/jobs/JobsRepo.ts"
 import type { Actor } from "../../../src/model/Actor.ts"
@@ -98,7 +98,7 @@ const aProcess = (settings: Partial<AutomaticScanSettings>, { isLocking = true, 
     const hour = (new Date(yield* Clock.currentTimeMillis).getUTCHours() + 12) % 24
     return yield* Layer.build(
       JobWorker.layer.pipe(
-        Layer.provide(Layer.mergeAll(layerScanAfterUnlink, FaultInjector.layer)),
+        Layer.provide(Layer.mergeAll(layerScanAfterStoreJob, FaultInjector.layer)),
         Layer.provide(Layer.mergeAll(counting(isLocking), beginning(hasSubjects))),
         Layer.provide(Layer.succeed(AutomaticScans, { nightly: false, afterImports: false, hour, ...settings }))
       )

@@ -4,10 +4,10 @@ import { Transaction } from "../../../src/database/Transaction.ts"
 import { DataHealth } from "../../../src/health/DataHealth.ts"
 import { HealthSnapshot } from "../../../src/health/Health.ts"
 import { HealthRepo } from "../../../src/health/HealthRepo.ts"
-import { layerScanAfterUnlink } from "../../../src/health/ScanAfterUnlink.ts"
+import { layerScanAfterStoreJob } from "../../../src/health/ScanAfterStoreJob.ts"
 import type { AccountId } from "../../../src/model/Ids.ts"
+import { StoreJobHook } from "../../../src/stores/StoreJobHook.ts"
 import { StoresRepo } from "../../../src/stores/StoresRepo.ts"
-import { UnlinkHook } from "../../../src/stores/UnlinkHook.ts"
 import { actingAs, anAccount } from "../../../src/testing/index.ts"
 import { serviceEngines } from "../../support/ServiceEngines.ts"
 
@@ -70,9 +70,9 @@ for (const engine of serviceEngines)
         Effect.gen(function* () {
           const { accountId, stores } = yield* anAccount({ domains: ["a.example"] })
           const transaction = yield* Transaction
-          const context = yield* Layer.build(layerScanAfterUnlink)
+          const context = yield* Layer.build(layerScanAfterStoreJob)
           const before = yield* versionOf(accountId)
-          yield* transaction.run(Context.get(context, UnlinkHook).onUnlinked(accountId, stores[0].id))
+          yield* transaction.run(Context.get(context, StoreJobHook).onUnlinkEnded(accountId, stores[0].id))
           assert.strictEqual(yield* versionOf(accountId), before + 1)
         })
       )
