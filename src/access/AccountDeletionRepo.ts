@@ -124,7 +124,7 @@ const makeTables = (sql: SqlClient.SqlClient) => {
 }
 
 /** Orders tables so that each comes before the tables that it refers to. */
-export const childrenFirst = (tables: ReadonlyArray<typeof Table.Type>): ReadonlyArray<string> => {
+const childrenFirst = (tables: ReadonlyArray<typeof Table.Type>): ReadonlyArray<string> => {
   const ordered: Array<string> = []
   let rest = tables
   while (rest.length > 0) {

@@ -3,7 +3,7 @@ import { Unavailable } from "../model/Errors.ts"
 import { ApiKeys } from "./ApiKeys.ts"
 
 /** Look-ups of keys fail although the database works, so the process must be restarted. */
-export class LookUpsStuck extends Data.TaggedError("LookUpsStuck")<{ readonly seconds: number }> {
+class LookUpsStuck extends Data.TaggedError("LookUpsStuck")<{ readonly seconds: number }> {
   override get message() {
     return `Look-ups of API keys have failed for ${this.seconds} s while a new connection to the database works: this process exits so that its supervisor restarts it.`
   }

@@ -178,7 +178,7 @@ export const HealthIssuePage = Schema.Struct({
 }).annotations({ identifier: "HealthIssuePage" })
 
 /** Maximum number of characters in a value that a tool accepts. Longer values must be imported or set on the command line. */
-export const longestArgument = 100_000
+const longestArgument = 100_000
 
 /** A value in the arguments of a tool. */
 export const ValueArgument = Schema.String.pipe(

@@ -5,7 +5,7 @@ import type { AccountId, UserId } from "../model/Ids.ts"
 import { type SavedView, SavedViewsRepo } from "./SavedViewsRepo.ts"
 
 /** Maximum number of views of a user for one list. */
-export const maxViews = 20
+const maxViews = 20
 /** Maximum length of a view's name, in characters. */
 export const maxViewName = 60
 

@@ -69,7 +69,7 @@ const command = Command.make("catalog").pipe(
 )
 
 /** Exit codes. For `refused`, stderr has one line. */
-export const exitCodes = { done: 0, refuse: 1, wrongUsage: 2 } as const
+const exitCodes = { done: 0, refuse: 1, wrongUsage: 2 } as const
 
 const misuse = { code: errorCode.ValidationFailed }
 

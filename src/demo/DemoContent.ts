@@ -63,7 +63,7 @@ const Edit = Schema.Struct({
 export type Edit = typeof Edit.Type
 
 /** Mistakes and later changes in the catalog, so that data health finds issues in every dimension. Keys: handles, file names. */
-export const Stories = Schema.Struct({
+const Stories = Schema.Struct({
   /** Missing and wrong values of products. */
   productGaps: recordOf(Values),
   /** Missing and wrong values of a product's first variant. */

@@ -115,7 +115,7 @@ export const ownersOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
 }
 
 /** The entities that a change refers to but does not write. */
-export const referencesOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
+const referencesOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
   switch (change._tag) {
     case "SetGallery":
       return change.entries.map(({ mediaId }) => mediaId)

@@ -73,7 +73,7 @@ const sortedFields = (kind: EntityKind, fields: Iterable<string>) => [...new Set
  * The fields whose draft differs from the value that the store accepted last. If the store never accepted the entity:
  * all fields with a value.
  */
-export const unpublishedFields = (
+const unpublishedFields = (
   aggregate: Aggregate,
   version: VersionState,
   variants: ReadonlyArray<Aggregate>

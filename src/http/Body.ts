@@ -9,13 +9,13 @@ import { metrics } from "../telemetry/Metrics.ts"
 import { countBytes } from "./BodiesInFlight.ts"
 
 /** Maximum nesting of arrays and objects in a body. */
-export const depthLimit = 32
+const depthLimit = 32
 
 /** Maximum members of one object. The largest object of an endpoint definition has 20. */
-export const memberLimit = 500
+const memberLimit = 500
 
 /** Maximum number of arrays, objects and members in a body. The largest valid body, 500 operations, has about 3,000. */
-export const partLimit = 10_000
+const partLimit = 10_000
 
 const refuse = (message: string) => ValidationFailed.at("body", message)
 

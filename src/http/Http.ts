@@ -68,7 +68,7 @@ const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof ser
   )
 
 /** Serves the API and a surface on the HttpServer that is provided. */
-export const serveWith = <R>(surface: Surface<R>) =>
+const serveWith = <R>(surface: Surface<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const tracing = yield* requestTracing

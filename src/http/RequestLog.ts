@@ -10,7 +10,7 @@ export const abandoned = 499
 const standardMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 
 /** The surface that a route belongs to, by its path. */
-export const surfaceOfPath = (path: string): string => {
+const surfaceOfPath = (path: string): string => {
   if (path === "/mcp") return "mcp"
   if (path.startsWith("/api/")) return "rest"
   if (path.startsWith("/oauth/") || path.startsWith("/.well-known/")) return "oauth"

@@ -142,7 +142,7 @@ export const plannedOf = ({ collections, created, files, unlinked, updated }: Im
   created + updated + collections.created + collections.updated + files.created + files.updated + unlinked
 
 /** Whether a refresh found an empty store that had entities before. Accepting it would unlink all of them. */
-export const findsNothing = ({ collections, files, unlinked, ...products }: ImportSummary): boolean =>
+const findsNothing = ({ collections, files, unlinked, ...products }: ImportSummary): boolean =>
   unlinked > 0 && [products, collections, files].every((each) => each.created + each.updated + each.unchanged === 0)
 
 /** The decision on a field that was edited in the catalog and in the store: keep the draft, or take the store's value. */
@@ -214,7 +214,7 @@ export interface Acceptance extends Partial<Choices> {
 }
 
 /** Unlinking more entities than this needs a confirmation. */
-export const maxUnconfirmedRemovals = 10
+const maxUnconfirmedRemovals = 10
 
 /** Whether a person must confirm the removals: more than the maximum, or every entity of the store. */
 export const isRemovalToConfirm = (summary: ImportSummary): boolean =>

@@ -58,7 +58,7 @@ export const problemText = ({ column, line, reason }: ImportProblem): string =>
   line === null ? reason : `Line ${line}${column === null ? "" : `, column ${quoted(column)}`}: ${reason}`
 
 /** Maximum number of problems that are kept. Further problems are only counted. */
-export const maxProblems = 100
+const maxProblems = 100
 
 /** A file that cannot be imported. */
 export class ImportFileRejected extends Schema.TaggedError<ImportFileRejected>()("ImportFileRejected", {

@@ -49,7 +49,7 @@ const costOf = ({ input, tool }: DerivedTool, message: unknown): number => {
   return Array.isArray(items) && items.length > 0 && items.length <= maxItems ? items.length : 1
 }
 
-export const mcpPath = "/mcp"
+const mcpPath = "/mcp"
 
 const refusedTokens = metrics.credentialRefusals.of("mcp")
 

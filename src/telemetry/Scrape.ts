@@ -5,7 +5,7 @@ import { Backlog } from "./Backlog.ts"
 import { expositionType, writeMetrics } from "./Exposition.ts"
 import { measuring, readGauges } from "./Metrics.ts"
 
-export const metricsPath = "/metrics"
+const metricsPath = "/metrics"
 
 /** The port of the metrics cannot be opened. `message` names the setting. */
 export class CannotServeMetrics extends Data.TaggedError("CannotServeMetrics")<{ readonly message: string }> {}

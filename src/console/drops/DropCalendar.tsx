@@ -7,7 +7,7 @@ import { useWords } from "../Viewer.tsx"
 import { Text } from "../Wording.tsx"
 import { dayWords, monthWords, Status, statusOf, timeOfDay, weekdayWords } from "./DropWords.tsx"
 
-export const monthPath = (month: string): string => `${paths.drops}?${new URLSearchParams({ month })}`
+const monthPath = (month: string): string => `${paths.drops}?${new URLSearchParams({ month })}`
 
 interface Entry {
   readonly drop: DropRow

@@ -29,7 +29,7 @@ import type { DropReview } from "./ReviewDropPage.tsx"
 export const maxThings = 250
 
 /** The problems of a form, by field. */
-export class FormRefused extends Data.TaggedError("FormRefused")<{ readonly misfits: ReadonlyArray<Misfit> }> {}
+class FormRefused extends Data.TaggedError("FormRefused")<{ readonly misfits: ReadonlyArray<Misfit> }> {}
 
 const capitalize = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 

@@ -28,7 +28,7 @@ const tabs: Readonly<Record<DropsView, Sentence>> = {
 }
 
 /** `after`: the place after which the page begins. */
-export const dropsPath = (view: DropsView, after?: DropPlace): string => {
+const dropsPath = (view: DropsView, after?: DropPlace): string => {
   const query = new URLSearchParams({
     ...(view !== "calendar" && { view }),
     ...(after !== undefined && { after: `${after.starts_at} ${after.id}` })

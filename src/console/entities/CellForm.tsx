@@ -167,7 +167,7 @@ const CopyChoice = ({ cell, editing: { copyTo = [] }, stores }: CellFormProps) =
 }
 
 /** The path of the history of one field. */
-export const fieldHistoryPath = (id: EntityId, key: string): string =>
+const fieldHistoryPath = (id: EntityId, key: string): string =>
   `${paths.entity}?${new URLSearchParams({ id, field: key })}#history`
 
 /** Edits one cell in place. The first button is the one that Enter presses. */

@@ -94,9 +94,9 @@ export interface GalleryProps {
 /** Identifies the gallery that a form was opened with. */
 export const digestOfGallery = (gallery: ReadonlyArray<GalleryEntry>): string => digestOf(JSON.stringify(gallery))
 
-export const pictureId = (mediaId: EntityId): string => `picture-${mediaId}`
+const pictureId = (mediaId: EntityId): string => `picture-${mediaId}`
 /** The control of a picture. `by`: "up", "down", "handle" or "stores". */
-export const pictureControlId = (mediaId: EntityId, by: string): string => `${pictureId(mediaId)}-${by}`
+const pictureControlId = (mediaId: EntityId, by: string): string => `${pictureId(mediaId)}-${by}`
 
 /** The page with the stores of one picture open. */
 const storesPath = (view: GridView, mediaId: EntityId) =>

@@ -11,7 +11,7 @@ import { type CellPlace, type GridView, viewPath } from "./GridAddress.ts"
 import { type Column, columnsOf, GridCell, optionsIn, type SavedCell } from "./GridCell.tsx"
 
 /** Variants on a page of the table. */
-export const variantsOnPage = 25
+const variantsOnPage = 25
 
 /** The page of the table that a view shows. A page after the last is the last. */
 export const variantPageOf = <A,>(

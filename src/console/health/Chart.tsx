@@ -70,7 +70,7 @@ export const Chart = ({
 }
 
 /** Days that a trend shows. */
-export const trendDays = 90
+const trendDays = 90
 const dayMillis = 86_400_000
 
 /** The last scores by day as a line, and as a table. `points`: oldest first; the line is flat between two points. */

@@ -38,8 +38,7 @@ const wordsOf = ({ code, message }: { readonly code: string; readonly message: s
 
 const filledMeanwhile = "Somebody filled it meanwhile. Nothing was overwritten."
 const equalAlready = "These stores agree already."
-export const lockedWords =
-  "Not saved: an import has locked the catalog. Accept or discard it, then send the form again."
+const lockedWords = "Not saved: an import has locked the catalog. Accept or discard it, then send the form again."
 
 const toSentRow = (row: CommonTarget, refusal: string): SentRow => ({
   target: { entityId: row.entityId, kind: row.kind, field: row.field },

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto"
 import { AccountId } from "../../model/Ids.ts"
 
 /** The widths in which pictures are shown, in CSS pixels. */
-export const pictureWidths = [40, 80, 400] as const
+const pictureWidths = [40, 80, 400] as const
 export type PictureWidth = (typeof pictureWidths)[number]
 
 export const picturePath = "/pictures/:width/:account/:source/:signature"

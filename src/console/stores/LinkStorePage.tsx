@@ -15,7 +15,7 @@ export type TypedStore = Readonly<Record<"domain" | "name" | "locale" | "currenc
 export const credentialField = (name: string) => `${credentialPrefix}${name}` as const
 
 /** Labels of credentials whose platforms are part of the service. Those of other platforms are shown as they are. */
-export const credentialLabels: Readonly<Record<string, Sentence>> = {
+const credentialLabels: Readonly<Record<string, Sentence>> = {
   "an Admin API access token of the store": "Admin API access token of the store"
 }
 
