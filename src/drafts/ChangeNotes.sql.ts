@@ -1,4 +1,5 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import { Schema } from "effect"
 import { insertAll, insertRows, rowsAs } from "../database/Inserts.ts"
 import type { AccountId } from "../model/Ids.ts"
@@ -23,6 +24,10 @@ export const noteRows = ({ changes, entities, moved, skus }: ChangeNote): NoteRo
   )
   return { changes: last, rows }
 }
+
+/** The key of the lock that a scan of a dimension of data health has. Meanwhile no notes are deleted that it may read. */
+export const scanLockKey = (sql: SqlClient, dimension: Fragment, accountId: string) =>
+  sql`hashtextextended('health ' || ${dimension} || ' ' || ${accountId}::text, 0)`
 
 /** The account's counters after they were raised, for the note of the same transaction. */
 export const RaisedCounters = Schema.Struct({ version: Schema.Int, feedBefore: Schema.Int })

@@ -4,6 +4,7 @@ import { DirectQuery } from "../database/DirectQuery.ts"
 import { untilNone } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { scanLockKey } from "../drafts/ChangeNotes.sql.ts"
 import { maxSlice, StoredGroup } from "../drafts/FeedChanges.ts"
 import type { AccountId } from "../model/Ids.ts"
 import type { FeedChange } from "./FeedChange.ts"
@@ -110,9 +111,7 @@ const makeForgetChanges = (sql: SqlClient.SqlClient): Effect.Effect<number> => {
 
   /** Locks the dimensions whose bases need these notes, as scans do. Never waits. */
   const lockDimensions = (accountId: string, version: number) => sql<{ locked: boolean | null }>`
-    SELECT bool_and(pg_try_advisory_xact_lock(
-      hashtextextended('health ' || d.dimension || ' ' || ${accountId}::text, 0)
-    )) AS locked
+    SELECT bool_and(pg_try_advisory_xact_lock(${scanLockKey(sql, sql.literal("d.dimension"), accountId)})) AS locked
     FROM (
       SELECT DISTINCT b.dimension FROM health_base b
       WHERE b.account_id = ${accountId} AND b.version < ${version} AND b.fingerprint <> ''

@@ -2,6 +2,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
 import { findAll, findOne, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import { scanLockKey } from "../drafts/ChangeNotes.sql.ts"
 import { AccountId, StoreId } from "../model/Ids.ts"
 import { HealthDimension, type HealthResult, LastScan, type ScanCause } from "./Health.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
@@ -29,9 +30,7 @@ export const makeHealthSnapshots = (
 ): Pick<Repo, "lastRun" | "lastScan" | "snapshots" | "ticket" | "tryLock"> => {
   const tryLock = findSingle(Schema.Struct({ locked: Schema.Boolean }))(
     (accountId: AccountId, dimension: HealthDimension) => sql`
-      SELECT pg_try_advisory_xact_lock(
-        hashtextextended('health ' || ${dimension}::text || ' ' || ${accountId}::text, 0)
-      ) AS locked
+      SELECT pg_try_advisory_xact_lock(${scanLockKey(sql, sql`${dimension}::text`, accountId)}) AS locked
       FROM account_state a WHERE a.account_id = ${accountId}`
   )
 
@@ -145,7 +144,7 @@ export const makeReplaceSnapshots = (sql: SqlClient) => {
 /** Statements that discard scan results. After each of them, the next scans of the account are full scans. */
 export const makeForgetting = (sql: SqlClient): Pick<Repo, "forgetBases" | "forgetStore"> => {
   const lockAll = (accountId: AccountId) => sql`
-    SELECT pg_advisory_xact_lock(hashtextextended('health ' || d.name || ' ' || ${accountId}::text, 0))
+    SELECT pg_advisory_xact_lock(${scanLockKey(sql, sql.literal("d.name"), accountId)})
     FROM account_state a CROSS JOIN unnest(${HealthDimension.literals}::text[]) AS d (name)
     WHERE a.account_id = ${accountId}`
 
