@@ -27,7 +27,7 @@ import { ImportsRepo } from "./ImportsRepo.ts"
 import type { ImageAddresses } from "./plan/ImportPlan.ts"
 import { planProduct } from "./plan/ProductPlan.ts"
 import { effectiveOn } from "./plan/StoreVersion.ts"
-import { type StoreProduct, variantImagesOf } from "./StoreProduct.ts"
+import { imageAddressesOf, type StoreProduct } from "./StoreProduct.ts"
 
 /** A checked Shopify product export. A SKU that several products of the file share is not used for matching. */
 export interface CheckedFile extends InspectedCsv {
@@ -71,9 +71,7 @@ const makeBatchPlanning = Effect.gen(function* () {
         const { byAddress, byHandle, bySku } = yield* repo.match(accountId, {
           skus: batch.flatMap(skusOf),
           handles: batch.flatMap(({ handle, writtenHandle = handle }) => [...new Set([handle, writtenHandle])]),
-          addresses: batch.flatMap((product) =>
-            [...product.images.map(({ url }) => url), ...variantImagesOf(product)].map(addressOf)
-          )
+          addresses: batch.flatMap((product) => [...imageAddressesOf(product)])
         })
         const targets = new Map<ImportedProduct, EntityId>()
         const lines = new Map<EntityId, number>()
@@ -100,22 +98,23 @@ const makeBatchPlanning = Effect.gen(function* () {
           )
         )
         const isNamedByMore = (address: string) => imageAddresses.get(address) === 2
-        const isFirst = (address: string) => {
-          const first = earlier.images.get(address) === undefined && !planned.has(address)
+        /** Notes that a product names an address. True: no earlier product does. */
+        const noteAddress = (address: string) => {
+          const isFirst = earlier.images.get(address) === undefined && !planned.has(address)
           planned.add(address)
-          return first
+          return isFirst
         }
         const addresses: ImageAddresses = {
           isNamed: (address) => imageAddresses.get(address) !== undefined,
           findFile: (address) => {
-            const found = byAddress.get(address)
-            const file = found && media.aggregates.get(found.mediaId)
+            const match = byAddress.get(address)
+            const file = match && media.aggregates.get(match.mediaId)
             if (!file || addressOf(valueOf(effectiveOn(file, store.id), "url")) !== address) return undefined
             const isNamed = isNamedByMore(address)
-            return { file, isShared: found.isShown || isNamed, isNew: !isNamed || isFirst(address) }
+            return { file, isShared: match.isShown || isNamed, isNew: !isNamed || noteAddress(address) }
           },
           share: (address) =>
-            isNamedByMore(address) ? { id: EntityId.make(uuidOf(id, address)), isNew: isFirst(address) } : undefined
+            isNamedByMore(address) ? { id: EntityId.make(uuidOf(id, address)), isNew: noteAddress(address) } : undefined
         }
         const nextUuid = yield* UuidSource
         const planOne = (product: ImportedProduct) => {

@@ -50,6 +50,10 @@ export const variantImagesOf = ({
   })
 }
 
+/** The addresses of all images that the product and its variants name, each once. */
+export const imageAddressesOf = (product: Pick<StoreProduct, "images" | "variants">): ReadonlySet<string> =>
+  new Set([...product.images.map(({ url }) => url), ...variantImagesOf(product)].map(addressOf))
+
 /** A collection in a store. */
 export interface StoreCollection extends StoreEntity {
   /** Products, in the store's order. */

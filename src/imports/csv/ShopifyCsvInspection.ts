@@ -1,9 +1,8 @@
 import { Chunk, Effect, Option, Stream } from "effect"
 import type { ExportedMetafield } from "../../model/Definition.ts"
-import { addressOf } from "../../model/SameValue.ts"
 import { DigestMap } from "../../runtime/DigestMap.ts"
 import type { ImportedProduct, ImportFileRejected } from "../ImportedProduct.ts"
-import { variantImagesOf } from "../StoreProduct.ts"
+import { imageAddressesOf, variantImagesOf } from "../StoreProduct.ts"
 import { MetafieldInference } from "./MetafieldInference.ts"
 import { empty, readShopifyCsv, ShopifyCsvPart, type ShopifyCsvSummary } from "./ShopifyCsv.ts"
 import type { MetafieldColumn } from "./ShopifyCsvColumns.ts"
@@ -39,14 +38,13 @@ class SkuCensus {
 
 /** Counts the products that name each address of an image. `ofVariants`: number of images that only variants name. */
 class AddressCensus {
-  readonly found = new DigestMap()
+  readonly counts = new DigestMap()
   ofVariants = 0
 
   take(product: ImportedProduct): void {
-    const ofVariants = variantImagesOf(product)
-    this.ofVariants += ofVariants.length
-    for (const address of new Set([...product.images.map(({ url }) => url), ...ofVariants].map(addressOf)))
-      this.found.set(address, this.found.get(address) === undefined ? 1 : 2)
+    this.ofVariants += variantImagesOf(product).length
+    for (const address of imageAddressesOf(product))
+      this.counts.set(address, this.counts.get(address) === undefined ? 1 : 2)
   }
 }
 
@@ -115,7 +113,7 @@ export const inspectShopifyCsv: (
     ...summary,
     images: summary.images + addresses.ofVariants,
     sharedSkus: skus.shared,
-    imageAddresses: addresses.found,
+    imageAddresses: addresses.counts,
     metafields: [
       ...metafields.of("product", summary.productMetafields),
       ...metafields.of("variant", summary.variantMetafields)
