@@ -66,7 +66,7 @@ export class LinkUsedUp extends Data.TaggedError("LinkUsedUp") {
 /** The e-mail of an invited user belongs to a user of another account. */
 export class EmailTaken extends Data.TaggedError("EmailTaken") {
   override get message() {
-    return "This e-mail address belongs to a user of another account. Sign in there, or, if you are disabled there, ask for an invitation of another address."
+    return "This e-mail address belongs to a user of another account. Sign in there, or, if you are disabled there, ask to be invited with another address."
   }
 }
 

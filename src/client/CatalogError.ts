@@ -89,7 +89,7 @@ export const unexpected = (failure: Error): CatalogError =>
 export const invalid = (path: string, message: string): CatalogError =>
   new CatalogError({ code: "invalid_request", message: `${path}: ${message}`, details: [{ path, message }] })
 
-/** The error for arguments that do not fit. */
+/** The error for arguments that do not fit the schema of their operation. */
 export const misfit = (failure: ParseResult.ParseError): CatalogError => {
   const details = ParseResult.ArrayFormatter.formatErrorSync(failure).map(({ message, path }) => ({
     path: path.map(String).join("."),

@@ -30,8 +30,8 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
 
   // `edge` is the sequence of the last change that stops an undo: an edit of the field by somebody else, or adding the entity to
   // the store or removing it, which clears its overrides. Only the connection's writes after the edge can be undone, except those
-  // that an earlier undo has undone (`undone`): an undo undoes the writes before it, back to the first whose old value is the
-  // undo's new value. The early steps of the query read digests and not values, because values may be long.
+  // that an earlier undo has undone (`undone`): the writes before it, back to the one whose old value the undo has restored. The
+  // early steps of the query read digests and not values, because values may be long.
   const fields = findAll(
     Schema.Struct({
       ...WrittenField.omit("laterActor").fields,

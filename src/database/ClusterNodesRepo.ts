@@ -33,7 +33,7 @@ const accountsByNode = Effect.flatMap(
 /**
  * Makes an effect that reads the nodes that hold rows, and whether they answer the coordinator within this time. Empty if the tables are
  * not distributed. The session must be new: otherwise the coordinator may use an open connection to a node, for which it has no time
- * limit. If the effect is run again and again, its accounts are older, the more there are.
+ * limit. Repeated runs use the accounts of an earlier run, for up to 20 times as long as reading them took.
  */
 export const readNodesWithin = (
   nodeMillis: number
@@ -73,7 +73,7 @@ export const readNodesWithin = (
 const maxNamed = 20
 
 /** The log line about a node that does not answer, with the accounts that wait for it. */
-export const waitingLine = ({ accounts, address }: ClusterNode): string => {
+const waitingLine = ({ accounts, address }: ClusterNode): string => {
   const names = accounts.slice(0, maxNamed).map(({ id, name }) => `${name} (${id})`)
   const more = accounts.length - names.length
   return (

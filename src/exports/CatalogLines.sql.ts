@@ -63,7 +63,7 @@ export interface CatalogLines {
     size: number,
     storeId: StoreId | null
   ) => Effect.Effect<{ readonly places: ReadonlyArray<number>; readonly hasMore: boolean }>
-  /** The entities of a part that are of a kind, in the order of their last change. `maxBytes`: the longest line that is not too long. */
+  /** The entities of a part that are of a kind, in the order of their last change. `maxBytes`: maximum length of a line. */
   readonly lines: (accountId: AccountId, kind: EntityKind, part: Part, maxBytes: number) => Effect.Effect<Lines>
 }
 

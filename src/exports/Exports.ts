@@ -23,8 +23,8 @@ const maxAtOnce = 2
 const linesAtOnce: Readonly<Record<EntityKind, number>> = { media: 500, variant: 500, product: 500, collection: 10 }
 
 /**
- * No line begins after so many bytes of a text. Some texts are in memory at once, and one of more than 512 MiB would end the process,
- * because the driver of the database cannot read it.
+ * A text ends with the line that reaches this number of bytes. Several texts are in memory at once, and one of more than 512 MiB would end
+ * the process, because the driver of the database cannot read it.
  */
 const maxTextBytes = 16_777_216
 /** A longer line cannot be exported. */

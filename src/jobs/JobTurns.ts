@@ -3,15 +3,12 @@ import type { AccountId } from "../model/Ids.ts"
 /** Accounts whose last turn is remembered. An older turn counts as none. */
 const maxAccounts = 200
 
-/**
- * The accounts to whose jobs this process gave the last turns. So accounts take turns, however many jobs each of them has. Each process
- * remembers its own turns only.
- */
+/** The accounts whose jobs this process ran last, so that accounts take turns, however many jobs each has. Not shared between processes. */
 export interface JobTurns {
   /** The turn of each account, from 1 on. The account of the newest turn has the greatest. */
   readonly latest: () => Readonly<Record<AccountId, number>>
   readonly add: (accountId: AccountId) => void
-  /** For a moment at which no job is due, so nobody waits for a turn. */
+  /** Forgets all turns. For when no job is due: then no account waits for a turn. */
   readonly forget: () => void
 }
 

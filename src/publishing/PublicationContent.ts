@@ -26,7 +26,8 @@ export const PublicationContent = Schema.Union(
   }),
   /**
    * The values that the store accepted last, except that `fields` are replaced (`""` empties a field). Other drafts are not
-   * published. `values`: all values to send, set before the first push, and again before another push if the accepted values changed. `before`: the accepted values of `fields` at that time.
+   * published. `values`: all values to send, set before the first push, and again before another push if the accepted values changed.
+   * `before`: the accepted values of `fields` at that time.
    */
   Schema.TaggedStruct("Fields", {
     ...entityFields,

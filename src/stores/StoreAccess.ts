@@ -72,8 +72,8 @@ const make = Effect.gen(function* () {
   return {
     /**
      * Reads the saved credentials of a store. `open`: the store with these credentials, see `open` below. `record`: saves that the
-     * platform accepted them (null), or why it refused them. `recordRefusal`: the same, if they are why it refused a call. Nothing is
-     * saved if the store has other credentials by now.
+     * platform accepted them (null), or why it refused them. `recordRefusal`: saves why the platform refused a call, if the credentials
+     * are the cause. Nothing is saved if the store has other credentials by now.
      */
     read,
     /**

@@ -44,7 +44,11 @@ const boundedClient = (signal: OtlpSignal, timeoutMillis: number) =>
           Effect.flatMap(
             Option.match({
               onNone: () =>
-                new HttpClientError.RequestError({ request, reason: "Encode", description: "too many are under way" }),
+                new HttpClientError.RequestError({
+                  request,
+                  reason: "Encode",
+                  description: "too many exports are under way"
+                }),
               onSome: Effect.succeed
             })
           ),

@@ -83,7 +83,10 @@ layer(PagesServer, { excludeTestServices: true })("an e-mail address that the op
       const { id } = holder
       const refused = yield* send(`${path}/enable`, { id })
       assertErrorPage(refused, 409, /<h1>Team<\/h1>/)
-      assert.include(textOf(refused), `${email} has no password: only the operator of this service can enable this user.`)
+      assert.include(
+        textOf(refused),
+        `${email} has no password: only the operator of this service can enable this user.`
+      )
       assert.strictEqual((yield* send(`${path}/link`, { id })).status, 409)
       assert.strictEqual((yield* send(`${path}/cancel`, { id })).status, 409)
       assert.strictEqual((yield* send(path, { email, role: "edit" })).status, 400)

@@ -143,7 +143,7 @@ const ofServices = [
   "This code is wrong or was used already. Enter the newest code of your app.",
   "This sign-in has expired. Enter your e-mail and password again.",
   "This link is no longer valid: it was used, has expired, or was replaced by a newer one. Ask an administrator of your account for a new one.",
-  "This e-mail address belongs to a user of another account. Sign in there, or, if you are disabled there, ask for an invitation of another address."
+  "This e-mail address belongs to a user of another account. Sign in there, or, if you are disabled there, ask to be invited with another address."
 ]
 
 it("no language has a sentence that no page uses, and all have the same placeholders", () => {

@@ -143,7 +143,7 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
       const again = linkIn(yield* administrator.invite(user, "edit"))
       const token = tokenIn(again)
       const message =
-        /This e-mail address belongs to a user of another account. Sign in there, or, if you are disabled there, ask for an invitation of another address./
+        /This e-mail address belongs to a user of another account. Sign in there, or, if you are disabled there, ask to be invited with another address./
       assertErrorPage(yield* ask(String(again)), 400, message)
       assertErrorPage(yield* ask("/set-password", { form: { token, password } }), 400, message)
       assert.deepInclude(yield* administrator.find(user), { hasPassword: false, role: "edit" })

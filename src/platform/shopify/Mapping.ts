@@ -135,7 +135,7 @@ export const fileNameFor = ({ attributes, entityId }: PublishedEntity): string =
 }
 
 /** Splits a file name into the original name and our entity id. */
-export const readFileName = (name: string): { readonly fileName: string; readonly entityId: EntityId | null } => {
+const readFileName = (name: string): { readonly fileName: string; readonly entityId: EntityId | null } => {
   const [, stem = "", id, ending = ""] = namedAfter.exec(name) ?? []
   return isEntityId(id) ? { fileName: `${stem}${ending}`, entityId: id } : { fileName: name, entityId: null }
 }
@@ -333,8 +333,8 @@ export const fileInput = (media: PublishedEntity) => {
 }
 
 /**
- * The input of a file in a gallery. `id`: the file in the store, if there is one. A file with another id than the known one was
- * found by its name: its alt text may be from a publish whose values do not count as accepted.
+ * The input of a file in a gallery. `id`: the file in the store, if there is one. A file with another id than `platformId` was found by
+ * its name: its alt text may be from a publish that failed.
  */
 export const galleryInput = (media: PublishedEntity, id: string | undefined) => {
   if (id === undefined) return fileInput(media)

@@ -45,7 +45,7 @@ export const movesTo = (wanted: ReadonlyArray<string>, current: ReadonlyArray<st
   const staying = longestRun(wanted.flatMap((id) => indexes.get(id) ?? []))
   const moves: Array<Move> = []
   const settled = new Set<string>()
-  /** `current` was looked at up to here, the last product that stays. Number of the products before it that are not settled. */
+  /** `end`: the index in `current` of the last product so far that stays. `unsettled`: number of products before it that are not settled. */
   let [end, unsettled] = [0, 0]
   for (const id of wanted) {
     const index = indexes.get(id)
