@@ -113,8 +113,8 @@ const makeRecordedPasswords = (users: UsersRepo["Type"], transaction: Transactio
 export const makeFindDevice = (users: UsersRepo["Type"]) =>
   Effect.fnUntraced(function* (token: string | undefined, email: string) {
     if (token === undefined || !isOfKind("device", token)) return undefined
-    const found = yield* users.findDevice(hashOf(token), deviceSeconds)
-    return Option.exists(found, (device) => device.email === email) ? hashOf(token) : undefined
+    const device = yield* users.findDevice(hashOf(token), deviceSeconds)
+    return Option.exists(device, (each) => each.email === email) ? hashOf(token) : undefined
   })
 
 /** Makes the link of a user who has forgotten the password. None: no user with a password has this e-mail. */
@@ -203,14 +203,17 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
           return isTaken ? yield* new EmailTaken() : email
         })
 
-        /** The digest of the user's password, and the first of `given` that is right. */
-        const ownDigest = ({ email, userId }: Pick<SignedIn, "userId" | "email">, ...given: ReadonlyArray<string>) =>
+        /** The digest of the user's password, and the first of `passwords` that is right. */
+        const ownDigest = (
+          { email, userId }: Pick<SignedIn, "userId" | "email">,
+          ...passwords: ReadonlyArray<string>
+        ) =>
           Effect.gen(function* () {
             const subject = hashOf(userId)
             yield* count("own-password", subject, maxFailures)
-            const found = yield* users.findByEmail(email)
-            const stored = Option.getOrNull(Option.flatMapNullable(found, (user) => user.password))
-            const right = yield* Effect.findFirst(given, (password) => isPassword(password, stored, cost))
+            const user = yield* users.findByEmail(email)
+            const stored = Option.getOrNull(Option.flatMapNullable(user, (each) => each.password))
+            const right = yield* Effect.findFirst(passwords, (password) => isPassword(password, stored, cost))
             if (Option.isNone(right) || stored === null) return yield* new PasswordRefused()
             yield* users.clearAttempts("own-password", subject)
             return { stored, right: right.value }

@@ -156,8 +156,8 @@ const makeFreeAddress = (
 
   return {
     /** The user of any account who signs in with an e-mail address. NotFound: nobody does. */
-    findHolder: Effect.fn("Users.findHolder")(function* (given: string) {
-      const email = yield* Either.mapLeft(readEmail(given), () => new NotFound())
+    findHolder: Effect.fn("Users.findHolder")(function* (address: string) {
+      const email = yield* Either.mapLeft(readEmail(address), () => new NotFound())
       return yield* Effect.mapError(yield* users.findByEmail(email), () => new NotFound())
     }),
     /** NotFound: the user does not sign in with the address any more. ValidationFailed: the user is the last administrator. */

@@ -60,8 +60,8 @@ export const AccessHandlers = AccessRpcs.toLayer(
       // The command line is the operator, who can enable every user.
       enableUser: ({ email }) =>
         withAccountId((accountId) => Effect.catchTag(users.enable(accountId, email), "ValidationFailed", Effect.die)),
-      freeAddress: Effect.fnUntraced(function* ({ email: given }) {
-        const holder = yield* users.findHolder(given)
+      freeAddress: Effect.fnUntraced(function* (payload) {
+        const holder = yield* users.findHolder(payload.email)
         const { accountId, email } = holder
         const account = { id: accountId, name: Option.getOrElse(yield* accounts.nameOf(accountId), () => "") }
         yield* Effect.catchTag(

@@ -73,7 +73,7 @@ export interface RelatedPlace {
   readonly id: EntityId
 }
 
-/** The place from which rows follow a place whose entity is gone. In a list of positions, the next entity has its position now. */
+/** The place after which to continue if the entity at `place` is gone: in a list with positions, the next entity has its position now. */
 export const placeOfGone = (place: RelatedPlace): RelatedPlace =>
   place.position > 0 ? { ...place, id: EntityId.make(nilUuid) } : place
 
@@ -87,13 +87,13 @@ export interface RelatedPage {
   readonly last: RelatedPlace | null
 }
 
-/** The page of the first `limit` rows. */
+/** The page of the first `limit` of these rows. More rows than that: others follow the page. */
 export const relatedPageOf = (
-  found: ReadonlyArray<RelatedPlace & { readonly row: string }>,
+  rows: ReadonlyArray<RelatedPlace & { readonly row: string }>,
   limit: number
 ): RelatedPage => {
-  const rows = found.slice(0, limit)
-  return { rows: joinLists(rows), last: found.length > limit ? (rows.at(-1) ?? null) : null }
+  const shown = rows.slice(0, limit)
+  return { rows: joinLists(shown), last: rows.length > limit ? (shown.at(-1) ?? null) : null }
 }
 
 /** Joins the rows of each list with commas. */

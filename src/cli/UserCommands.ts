@@ -66,9 +66,9 @@ const enable = Command.make("enable", { account, email, json }, ({ account, emai
   }).pipe(Effect.catchTag("NotFound", unknownUser(email)), withAdmin)
 ).pipe(Command.withDescription("Let a disabled user sign in again."))
 
-const free = Command.make("free", { email, json }, ({ email: given, json }) =>
+const free = Command.make("free", { email, json }, ({ email: address, json }) =>
   Effect.gen(function* () {
-    const { account, email } = yield* (yield* AdminClient).freeAddress({ email: given })
+    const { account, email } = yield* (yield* AdminClient).freeAddress({ email: address })
     yield* answer(json, { email, account_id: account.id, account_name: account.name, freed: true }, [
       `${email} is free: nobody signs in with it any more.`,
       `Its user in the account ${account.name} (${account.id}) is signed out and disabled, without password and second factor. Connections that this user allowed have ended.`,
@@ -77,7 +77,7 @@ const free = Command.make("free", { email, json }, ({ email: given, json }) =>
   }).pipe(
     Effect.catchTag(
       "NotFound",
-      () => new Refused({ code: errorCode.NotFound, message: `--email: no user signs in with ${given}` })
+      () => new Refused({ code: errorCode.NotFound, message: `--email: no user signs in with ${address}` })
     ),
     withAdmin
   )

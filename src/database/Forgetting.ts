@@ -7,14 +7,14 @@ import { Effect } from "effect"
 const maxDeleted = 1_000
 
 /**
- * Repeats an effect that handles some rows and returns their number, until it returns 0 or was run `most` times. Returns the total.
+ * Repeats an effect that handles some rows and returns their number, until it returns 0 or was run `maxTimes` times. Returns the total.
  */
-export const untilNone = <E, R>(some: Effect.Effect<number, E, R>, most = Infinity): Effect.Effect<number, E, R> =>
+export const untilNone = <E, R>(some: Effect.Effect<number, E, R>, maxTimes = Infinity): Effect.Effect<number, E, R> =>
   Effect.map(
     Effect.iterate(
       { last: -1, total: 0, times: 0 },
       {
-        while: ({ last, times }) => last !== 0 && times < most,
+        while: ({ last, times }) => last !== 0 && times < maxTimes,
         body: ({ times, total }) => Effect.map(some, (last) => ({ last, total: total + last, times: times + 1 }))
       }
     ),

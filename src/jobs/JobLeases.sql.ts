@@ -86,9 +86,9 @@ export const makeJobLeases = (
     claim: (only, leaseSeconds) =>
       Effect.gen(function* () {
         if (only !== null) return yield* take(only, randomUUID(), leaseSeconds)
-        const found = yield* candidates
-        if (found.length === 0) turns.forget()
-        for (const place of found) {
+        const places = yield* candidates
+        if (places.length === 0) turns.forget()
+        for (const place of places) {
           const claim = take(place, randomUUID(), leaseSeconds)
           const job = yield* hints === undefined ? claim : hints.orSkip(place.accountId, claim, Option.none())
           if (Option.isNone(job)) continue

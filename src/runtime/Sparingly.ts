@@ -6,12 +6,12 @@ import { monotonicMillis } from "./MonotonicClock.ts"
  * share is reached. For results that may be out of date, whose cost grows with the data. A failed run is not kept.
  */
 export const sparingly = <A, E, R>(share: number, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-  let kept: { readonly result: A; readonly until: number } | undefined
+  let last: { readonly result: A; readonly until: number } | undefined
   return Effect.gen(function* () {
     const start = yield* monotonicMillis
-    if (kept !== undefined && start < kept.until) return kept.result
+    if (last !== undefined && start < last.until) return last.result
     const result = yield* effect
-    kept = { result, until: start + ((yield* monotonicMillis) - start) / share }
+    last = { result, until: start + ((yield* monotonicMillis) - start) / share }
     return result
   })
 }

@@ -187,7 +187,7 @@ const make = Effect.gen(function* () {
     /** Whether the current key has this digest (see `secretKeyDigest`). */
     hasDigest: (digest: string) =>
       Effect.map(Effect.option(existingKey), (key) =>
-        Option.exists(Option.flatten(key), (found) => digestOf(found) === digest)
+        Option.exists(Option.flatten(key), (bytes) => digestOf(bytes) === digest)
       ),
     /** ValidationFailed: the key is not a setting, so there is no other key to change to. */
     mustBeSetting:

@@ -97,7 +97,7 @@ const makeFormPages = Effect.gen(function* () {
           things={things}
           memberCounts={new Map(collections.map((row) => [row.id, row.kind === "collection" ? row.members : 0]))}
           ticksMembers={ticksMembers}
-          found={
+          results={
             page && {
               others: others.slice(0, maxFound),
               page,
@@ -112,13 +112,13 @@ const makeFormPages = Effect.gen(function* () {
       )
     })
 
-  const showReview = (visitor: Visitor, found: DropReview, isOutdated: boolean) =>
+  const showReview = (visitor: Visitor, review: DropReview, isOutdated: boolean) =>
     Effect.gen(function* () {
       const nextId = yield* mintId(DropId)
-      const status = isOutdated ? 409 : found.overlaps.length > 0 ? 400 : 200
+      const status = isOutdated ? 409 : review.overlaps.length > 0 ? 400 : 200
       return html(
         visitor,
-        <ReviewDropPage visitor={visitor} review={found} nextId={nextId} isOutdated={isOutdated} />,
+        <ReviewDropPage visitor={visitor} review={review} nextId={nextId} isOutdated={isOutdated} />,
         {
           status
         }
@@ -196,7 +196,7 @@ const makeFormSteps = Effect.gen(function* () {
       review(wordsIn(visitor.pageLanguage), { ...form, leavesOverlaps: does === "leave" }, store),
       {
         onFailure: ({ misfits }) => showForm(visitor, form, store, { misfits }),
-        onSuccess: (found) => showReview(visitor, found, false)
+        onSuccess: (review) => showReview(visitor, review, false)
       }
     )
   }
@@ -256,10 +256,10 @@ export const makeNewDropForm = Effect.gen(function* () {
         if (store === undefined) return yield* showStores(visitor, form.things, form)
         return yield* Effect.matchEffect(review(t, form, store, id), {
           onFailure: ({ misfits }) => showForm(visitor, form, store, { misfits }),
-          onSuccess: (found) => {
-            if (found.seen !== given.get("seen")) return showReview(visitor, found, true)
-            if (found.overlaps.length > 0) return showReview(visitor, found, false)
-            return Effect.matchEffect(drops.create(found.drop, id), {
+          onSuccess: (reviewed) => {
+            if (reviewed.seen !== given.get("seen")) return showReview(visitor, reviewed, true)
+            if (reviewed.overlaps.length > 0) return showReview(visitor, reviewed, false)
+            return Effect.matchEffect(drops.create(reviewed.drop, id), {
               // Another drop was scheduled between the check and here: the review shows it.
               onFailure: () =>
                 Effect.matchEffect(review(t, form, store), {

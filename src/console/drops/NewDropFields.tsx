@@ -14,7 +14,7 @@ import { useWords } from "../Viewer.tsx"
 import type { DropForm, Fold } from "./DropForm.ts"
 import { timeOfDay } from "./DropWords.tsx"
 
-/** The content of the form's page. `misfits`: the first one gets the focus. `found`: results of the search; undefined: none was made. */
+/** The content of the form's page. `misfits`: the first one gets the focus. `results`: of the search; undefined: none was made. */
 export interface NewDropContent {
   readonly visitor: Visitor
   readonly form: DropForm
@@ -27,7 +27,7 @@ export interface NewDropContent {
   readonly memberCounts: ReadonlyMap<EntityId, number>
   /** Whether the products of the chosen collections are chosen too: at first, they are. */
   readonly ticksMembers: boolean
-  readonly found:
+  readonly results:
     | {
         readonly page: MerchantPage
         /** The newest results that are not chosen yet. */

@@ -76,10 +76,10 @@ const Chosen = ({ memberCounts, ticksMembers, things }: NewDropContent) => {
   )
 }
 
-const Found = ({ address, found }: NewDropContent) => {
+const Results = ({ address, results }: NewDropContent) => {
   const t = useWords()
-  if (found === undefined) return null
-  const { isPart, others, page } = found
+  if (results === undefined) return null
+  const { isPart, others, page } = results
   return (
     <fieldset class="picks" id="found">
       <legend>{t("Found")}</legend>
@@ -158,7 +158,7 @@ const Things = (content: NewDropContent) => {
       </div>
       <Misfits field="search" misfits={content.misfits} />
       {form.searched !== undefined && <input type="hidden" name="searched" value={form.searched} />}
-      <Found {...content} />
+      <Results {...content} />
     </section>
   )
 }

@@ -23,8 +23,8 @@ export const makeReadSheets = Effect.map(
       Effect.forEach(Object.values(Arr.groupBy(issues, ({ entity_type }) => entity_type)), ([first, ...others]) =>
         drafts.sheets(first.entity_type, [...new Set([first, ...others].map(({ entity_id }) => entity_id))])
       ),
-      (found): Sheets =>
-        new Map(found.flat().map((sheet) => [sheet.id, { revision: sheet.draftRevision, title: sheet.title, sheet }]))
+      (sheets): Sheets =>
+        new Map(sheets.flat().map((sheet) => [sheet.id, { revision: sheet.draftRevision, title: sheet.title, sheet }]))
     )
 )
 

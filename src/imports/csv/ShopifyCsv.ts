@@ -313,7 +313,7 @@ const readAt = (file: OpenFile, position: number, length: number) =>
 /** Whether the file at the path was changed or replaced since it was opened. */
 const isChanged = (file: OpenFile) =>
   Effect.tryPromise(() => stat(file.path)).pipe(
-    Effect.map((found) => isOther(versionOf(found), file)),
+    Effect.map((stats) => isOther(versionOf(stats), file)),
     Effect.orElseSucceed(() => true)
   )
 
@@ -398,14 +398,14 @@ const makeReading = (file: OpenFile) => {
   }
 
   // If the file changed during the reading, it looks malformed. Report the change, not the malformed text.
-  const honest = Effect.catchAll(next, (rejected) =>
+  const nextOrChange = Effect.catchAll(next, (rejected) =>
     Effect.flatMap(isChanged(file), (wasChanged) => Effect.fail(wasChanged ? changed() : withEarlier(rejected)))
   )
 
   return Effect.suspend(() =>
     isDone
       ? Effect.fail(Option.none<ImportFileRejected>())
-      : Effect.mapBoth(honest, { onFailure: Option.some, onSuccess: Chunk.unsafeFromArray<ShopifyCsvPart> })
+      : Effect.mapBoth(nextOrChange, { onFailure: Option.some, onSuccess: Chunk.unsafeFromArray<ShopifyCsvPart> })
   )
 }
 

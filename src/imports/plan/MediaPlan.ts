@@ -102,16 +102,16 @@ export const planImages = (
   for (const [index, { alt, url }] of images.entries()) {
     const address = addressOf(url)
     if (mediaIds.has(address)) continue
-    const found = findFile(address)
-    const shared = found === undefined ? addresses.share(address) : undefined
+    const matched = findFile(address)
+    const shared = matched === undefined ? addresses.share(address) : undefined
     const replaced = index < imported.images.length ? listed[index] : undefined
-    const file = found?.file ?? (shared === undefined && replaced && isReplaceable(replaced) ? replaced : undefined)
+    const file = matched?.file ?? (shared === undefined && replaced && isReplaceable(replaced) ? replaced : undefined)
     const altValue: Values = alt === null ? {} : { alt }
     // Stores add a version to the address. Without the version it is the same address, so the file is unchanged.
     const isSameAddress = file !== undefined && addressHere(file) === address
-    const values: Values = found?.isShared ? {} : isSameAddress ? altValue : { url, ...altValue }
+    const values: Values = matched?.isShared ? {} : isSameAddress ? altValue : { url, ...altValue }
     const id = file?.id ?? shared?.id ?? mint()
-    if ((found ?? shared)?.isNew !== false)
+    if ((matched ?? shared)?.isNew !== false)
       planner.place(id, "media", null, file, {
         values: file === undefined ? { ...values, file_name: lastSegment(url) } : values
       })

@@ -36,9 +36,9 @@ export const matchVariants = (
   const free = new Map<string, Set<Aggregate>>()
   for (const [variant, own] of keys)
     for (const key of own) {
-      const found = free.get(key)
-      if (found === undefined) free.set(key, new Set([variant]))
-      else found.add(variant)
+      const variants = free.get(key)
+      if (variants === undefined) free.set(key, new Set([variant]))
+      else variants.add(variant)
     }
   const take = (key: string) => {
     const candidates = free.get(key)

@@ -97,11 +97,11 @@ export const makePublishCollection = (client: ShopifyClient, define: DefineId) =
       ({ job }) => job
     )
 
-  /** Writes the parts after the first. `known`: our source; null: the first part has created it. */
-  const writeParts = (store: PlatformStore, id: string, known: string | null, parts: ReadonlyArray<MemberChange>) =>
+  /** Writes the parts after the first. `source`: ours; null: the first part has created it. */
+  const writeParts = (store: PlatformStore, id: string, source: string | null, parts: ReadonlyArray<MemberChange>) =>
     Effect.gen(function* () {
       if (parts.length === 0) return []
-      const ours = known ?? (yield* sourcesOf(store, id)).ours
+      const ours = source ?? (yield* sourcesOf(store, id)).ours
       if (ours === null) return yield* noId
       return yield* Effect.forEach(parts, (part) => update(store, { id, sourcesToUpdate: [sourceUpdate(ours, part)] }))
     })

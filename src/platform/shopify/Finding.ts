@@ -22,8 +22,8 @@ export const makeFind = (client: ShopifyClient): PlatformClient["Type"]["find"] 
     byEntity: (store: PlatformStore, entityId: EntityId) => Effect.Effect<A | null, PlatformReadError>
   ) =>
     Effect.gen(function* () {
-      const found = platformId === null ? null : yield* byId(store, platformId)
-      if (found !== null) return Option.some(found)
+      const withId = platformId === null ? null : yield* byId(store, platformId)
+      if (withId !== null) return Option.some(withId)
       const type = yield* idDefinition(client, store, owner)
       return type === "id" ? Option.fromNullable(yield* byEntity(store, entityId)) : Option.none()
     })
@@ -48,12 +48,10 @@ export const makeFind = (client: ShopifyClient): PlatformClient["Type"]["find"] 
 
   const collection = (store: PlatformStore, entity: PublishedEntity) =>
     Effect.gen(function* () {
-      const found = yield* findById(store, "COLLECTION", entity, lookups.collectionById, lookups.collectionByEntity)
-      if (Option.isNone(found)) return Option.none()
-      const live = found.value
-      return Option.some(
-        Mapping.collectionRecord(live, live.metafields.nodes, yield* lookups.membersOf(store, live.id))
-      )
+      const live = yield* findById(store, "COLLECTION", entity, lookups.collectionById, lookups.collectionByEntity)
+      if (Option.isNone(live)) return Option.none()
+      const { id, metafields } = live.value
+      return Option.some(Mapping.collectionRecord(live.value, metafields.nodes, yield* lookups.membersOf(store, id)))
     })
 
   const media = (store: PlatformStore, entity: PublishedEntity) =>

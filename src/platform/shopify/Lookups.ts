@@ -134,8 +134,8 @@ const makeProductLookups = (client: ShopifyClient) => {
   const variant = (store: PlatformStore, publication: VariantPublication) =>
     Effect.gen(function* () {
       const { entityId, platformId, productPlatformId } = publication
-      const known = platformId === null ? null : yield* variantById(store, platformId)
-      if (known?.product.id === productPlatformId) return known
+      const withId = platformId === null ? null : yield* variantById(store, platformId)
+      if (withId?.product.id === productPlatformId) return withId
       const ours = yield* variantByEntity(store, entityId)
       if (ours?.product.id === productPlatformId) return ours
       const live = yield* variantsOf(store, productPlatformId)
@@ -230,23 +230,23 @@ const makeFileLookups = (client: ShopifyClient) => {
       if (node !== null && !hasFailed(node.fileStatus)) return node
       const query = searchFor(media)
       const files = pages(client, store, Documents.filesBy, Answers.FilesBy, { query }, (answer) => answer.files)
-      const isIt = (found: Answers.FileValues) => !hasFailed(found.fileStatus) && isNamedAfter(found, media)
-      return Option.getOrElse(yield* Stream.runHead(Stream.filter(files, isIt)), () => node)
+      const isMedia = (each: Answers.FileValues) => !hasFailed(each.fileStatus) && isNamedAfter(each, media)
+      return Option.getOrElse(yield* Stream.runHead(Stream.filter(files, isMedia)), () => node)
     })
 
   /** Finds a file that the store shows or will show. */
   const usableFile = (store: PlatformStore, media: PublishedEntity) =>
-    Effect.map(file(store, media), (found) => (found === null || hasFailed(found.fileStatus) ? null : found))
+    Effect.map(file(store, media), (live) => (live === null || hasFailed(live.fileStatus) ? null : live))
 
-  /** Finds a file of a gallery there, because Shopify's search finds a new file late. Then as `usableFile`. */
+  /** Finds a file in the gallery of its product first, because Shopify's search finds a new file late; else as `usableFile`. */
   const galleryFile = (
     store: PlatformStore,
     media: PublishedEntity,
     gallery: ReadonlyArray<Answers.LiveMedia>
   ): Found<{ readonly id: string }> => {
     const usable = gallery.filter(({ status }) => !hasFailed(status))
-    const found = usable.find(({ id }) => id === media.platformId) ?? usable.find((each) => isNamedAfter(each, media))
-    return found === undefined ? usableFile(store, media) : Effect.succeed(found)
+    const shown = usable.find(({ id }) => id === media.platformId) ?? usable.find((each) => isNamedAfter(each, media))
+    return shown === undefined ? usableFile(store, media) : Effect.succeed(shown)
   }
 
   return { file, galleryFile, usableFile }

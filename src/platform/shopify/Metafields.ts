@@ -96,21 +96,28 @@ export const setMetafields = (
 ): Effect.Effect<Answers.UserErrors, PlatformWriteError> =>
   Effect.gen(function* () {
     const wanted = owners.flatMap(({ current, entity, id }) => {
-      const there = new Map(current.map((field) => [`${field.namespace}.${field.key}`, field.value]))
+      const values = new Map(current.map((field) => [`${field.namespace}.${field.key}`, field.value]))
       const sku = valueOf(entity.attributes, "sku")
       // Our id is first, so that it is there if a later call fails.
       return [{ ...Mapping.idMetafield, type: "id", value: entity.entityId }, ...Mapping.metafieldsOf(entity)].map(
         ({ key, namespace, type, value }) => {
           const fullKey = `${namespace}.${key}`
           const name = sku === "" ? fullKey : `${sku}, ${fullKey}`
-          const isUnwritable = isReservedKey(fullKey) && !there.has(fullKey)
-          return { name, type, value, isUnwritable, there: there.get(fullKey), input: { ownerId: id, namespace, key } }
+          const isUnwritable = isReservedKey(fullKey) && !values.has(fullKey)
+          return {
+            name,
+            type,
+            value,
+            isUnwritable,
+            before: values.get(fullKey),
+            input: { ownerId: id, namespace, key }
+          }
         }
       )
     })
     const toSet = wanted
       .filter(({ isUnwritable, value }) => value !== "" && !isUnwritable)
-      .filter(({ there, type, value }) => there === undefined || !sameValue("", type, there, value))
+      .filter(({ before, type, value }) => before === undefined || !sameValue("", type, before, value))
       .map(({ input, name, type, value }) => ({ name, input: { ...input, type, value } }))
     const unset = yield* writeGroups(toSet, maxMetafields, (metafields) =>
       Effect.map(
@@ -118,7 +125,7 @@ export const setMetafields = (
         ({ metafieldsSet }) => metafieldsSet.userErrors
       )
     )
-    const toDelete = wanted.filter(({ there, value }) => value === "" && there !== undefined)
+    const toDelete = wanted.filter(({ before, value }) => value === "" && before !== undefined)
     const undeleted = yield* writeGroups(toDelete, maxElements, (metafields) =>
       Effect.map(
         client.write(store, Documents.deleteMetafields, Answers.DeleteMetafields, { metafields }),

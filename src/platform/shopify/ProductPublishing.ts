@@ -65,18 +65,18 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       const live = yield* lookups.variantsOf(store, id)
       const matched = Mapping.matchVariants(publication.variants, live)
       const variants = (isFirst ? publication.variants : []).flatMap((entity) => {
-        const found = matched.get(entity.entityId)
-        return found === undefined ? [] : [{ id: found.id, entity, current: found.metafields.nodes }]
+        const variant = matched.get(entity.entityId)
+        return variant === undefined ? [] : [{ id: variant.id, entity, current: variant.metafields.nodes }]
       })
       const owner = { id, entity: publication, current: current?.metafields.nodes ?? [] }
       const refusals = yield* setMetafields(client, store, [owner, ...variants])
       yield* orderVariants(client, store, id, publication, matched, live)
       yield* failIfAny(refusals)
-      const found = yield* liveProduct(store, { ...publication, platformId: id })
-      if (found === null) return yield* noProduct
-      for (const [index, { mediaErrors, status }] of found.product.media.nodes.entries())
+      const written = yield* liveProduct(store, { ...publication, platformId: id })
+      if (written === null) return yield* noProduct
+      for (const [index, { mediaErrors, status }] of written.product.media.nodes.entries())
         if (hasFailed(status)) return yield* fileFailed(publication.media[index], mediaErrors)
-      return found.published
+      return written.published
     })
 }
 

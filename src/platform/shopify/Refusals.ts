@@ -45,10 +45,10 @@ export const failIfAny = (refusals: Answers.UserErrors): Effect.Effect<void, Pla
   const [first] = refusals
   if (first === undefined) return Effect.void
   const messages = refusals.slice(0, maxMessages).map(({ message }) => message)
-  const told = messages.map((message) => (messages.length > 1 ? sentence(message) : message)).join(" ")
+  const text = messages.map((message) => (messages.length > 1 ? sentence(message) : message)).join(" ")
   return new PlatformRefused({
     code: first.code ?? "USER_ERROR",
-    message: refusals.length > maxMessages ? `${told} (and ${refusals.length - maxMessages} more)` : told,
+    message: refusals.length > maxMessages ? `${text} (and ${refusals.length - maxMessages} more)` : text,
     field: first.field?.join(".") ?? null
   })
 }
