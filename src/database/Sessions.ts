@@ -26,7 +26,7 @@ const makeStatementNames = () => {
 }
 
 /** A client that prepares statements, so that each is parsed and planned once per connection instead of once per call. */
-const makePreparingClient = () => {
+const makePreparingClient = (): typeof WatchedClient => {
   const nameOf = makeStatementNames()
   return class extends WatchedClient {
     protected override nameOf(text: string): string | undefined {
@@ -35,7 +35,7 @@ const makePreparingClient = () => {
   }
 }
 
-const withoutCancellation = (Client: typeof WatchedClient) =>
+const withoutCancellation = (Client: typeof WatchedClient): typeof WatchedClient =>
   class extends Client {
     protected override readonly cancels = false
   }

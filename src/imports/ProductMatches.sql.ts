@@ -6,7 +6,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { type AccountId, EntityId } from "../model/Ids.ts"
 
 /** A file and a product that shows it. */
-interface ShownFile {
+export interface ShownFile {
   readonly mediaId: EntityId
   readonly productId: EntityId
 }

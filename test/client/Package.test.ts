@@ -115,6 +115,10 @@ createServer({ cert: readFileSync("cert.pem"), key: readFileSync("key.pem") }, a
 }).listen(PORT, "127.0.0.1", () => console.log("listening"))
 `
 
+it.skipIf(!isLong)("all exports of the package have declarations", () =>
+  run(process.execPath, ["check-types.mjs", "tsconfig.build.json"], root)
+)
+
 describe("the package in an empty project", () => {
   it("has types for a strict TypeScript program without the types of Node", async () => {
     writeFileSync(join(project, "program.ts"), program)

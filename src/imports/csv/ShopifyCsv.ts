@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer"
 import type { Stats } from "node:fs"
 import { type FileHandle, open, stat } from "node:fs/promises"
+import { TextDecoder } from "node:util"
 import { CsvError, type Options, Parser } from "csv-parse"
 import { parse } from "csv-parse/sync"
 import { Chunk, Data, Effect, Either, Option, Predicate, Stream } from "effect"
