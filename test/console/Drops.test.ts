@@ -552,7 +552,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         anEntity("product", { title: `Lantern ${n}` }, { on: [store] }).pipe(actingAs(actor))
       )
       const words = (text: string) => /id="found">.*?<p class="quiet" role="status">([^<]*)</.exec(text)?.[1]
-      const part = "25 of 26 are shown. Search for more words to find the others."
+      const part = "25 of 26 are shown. Add words to the search to find the others."
       const many = yield* compose("search", { ...form, search: "lantern" })
       assert.strictEqual(words(many.text), part)
       // The chosen ones are left out, so the last one is shown.

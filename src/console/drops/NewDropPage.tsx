@@ -86,7 +86,7 @@ const Results = ({ address, results }: NewDropContent) => {
       {(isPart || others.length === 0) && (
         <p class="quiet" role="status">
           {isPart
-            ? t("{count, number} of {all} are shown. Search for more words to find the others.", {
+            ? t("{count, number} of {all} are shown. Add words to the search to find the others.", {
                 count: others.length,
                 all: totalTextOf(t, {}, page) ?? ""
               })
