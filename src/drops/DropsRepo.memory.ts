@@ -180,7 +180,7 @@ const makeReads = (
                 ordinal === index &&
                 account?.stores.has(storeId) === true &&
                 publicationId !== null &&
-                (outcome !== null || nextStep === "settle_end")
+                (outcome !== null || nextStep === "end" || nextStep === "settle_end")
             )
             const [value, ...others] = new Set(started.map(({ acceptedBefore }) => acceptedBefore))
             return value === undefined ? [] : [{ entity_id, store_id, field, value: others.length > 0 ? null : value }]
