@@ -15,6 +15,7 @@ export interface CsvRecord {
 /** Shopify's own limits. An export never exceeds them. */
 const maxVariants = 2048
 const maxImages = 250
+const tooManyImages = `A product has at most ${maxImages} images.`
 
 /** Rules of the cells on a product's first line that become attributes with the same key. */
 const productRules = {
@@ -334,13 +335,10 @@ export class ShopifyCsvProducts {
     const url = line.read("image", Cells.webAddress) ?? ""
     const position = line.read("image_position", Cells.wholeNumber)
     const alt = line.read("image_alt", altText)
-    // Handwritten files repeat the same image on several lines.
-    if (draft.images.has(url)) return
-    if (draft.images.size === maxImages) {
-      line.reject(null, `A product has at most ${maxImages} images.`)
-      return
-    }
+    // Handwritten files repeat the same image on several lines. The first image above the limit is kept, so that it is reported once.
+    if (draft.images.has(url) || draft.images.size > maxImages) return
     draft.images.set(url, { line: line.record.line, url, position: position ? Number(position) : null, alt })
+    if (draft.images.size > maxImages) line.reject(null, tooManyImages)
     this.images++
   }
 
@@ -349,8 +347,9 @@ export class ShopifyCsvProducts {
     if (draft === null) return null
     this.products++
     const images = [...draft.images.values()]
-    if (images.length + variantImagesOf({ images, variants: draft.variants }).length > maxImages)
-      this.problems.add({ line: draft.line, column: null, reason: `A product has at most ${maxImages} images.` })
+    const ofVariants = variantImagesOf({ images, variants: draft.variants }).length
+    if (images.length <= maxImages && images.length + ofVariants > maxImages)
+      this.problems.add({ line: draft.line, column: null, reason: tooManyImages })
     const last = Math.max(0, ...images.flatMap(({ position }) => position ?? []))
     let behind = 0
     return ImportedProduct.make(

@@ -1043,6 +1043,17 @@ describe("a file that is refused", () => {
       "A product has at most 250 images."
     ],
     [
+      "252 images, of which a variant names the last",
+      lines(
+        "Handle,Variant SKU,Variant Image,Image Src",
+        "mug,M-1,https://a.example/251,",
+        ...Array.from({ length: 252 }, (_, index) => `mug,,,https://a.example/${index}`)
+      ),
+      253,
+      null,
+      "A product has at most 250 images."
+    ],
+    [
       "250 images and another one of a variant",
       lines(
         "Handle,Variant SKU,Variant Image,Image Src",
