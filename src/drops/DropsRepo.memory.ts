@@ -34,8 +34,8 @@ export interface MemoryDrop {
   readonly actor: Actor
   readonly status: DropStatus
   readonly nextStep: DropStepName | null
-  /** The steps `start` and `end` that were carried out. */
-  readonly claims: ReadonlyArray<DropStepName>
+  /** Whether a part of the end was carried out. */
+  readonly hasEndBegun: boolean
   readonly effects: ReadonlyArray<DropEffect>
   readonly outcomes: ReadonlyArray<ChangeOutcome>
 }
@@ -125,7 +125,7 @@ const makeSchedule = (
         actor,
         status: "scheduled",
         nextStep: "start",
-        claims: [],
+        hasEndBegun: false,
         effects: [],
         outcomes: []
       })
@@ -270,8 +270,7 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen">
       const drop = account?.drops.get(id)
       if (account === undefined || drop?.nextStep !== step) return Option.none()
       if (!isDue(account, drop, yield* now)) return Option.none()
-      if (step === "start" || step === "end")
-        yield* updateDrop(store, accountId, id, (drop) => ({ ...drop, claims: [...drop.claims, step] }))
+      if (step === "end") yield* updateDrop(store, accountId, id, (drop) => ({ ...drop, hasEndBegun: true }))
       const { actor, effects, outcomes, planned, status } = drop
       const outcomeOf = new Map(outcomes.map(({ ordinal, outcome }) => [ordinal, outcome]))
       const changes = planned.changes.map((change, ordinal) => ({ ...change, outcome: outcomeOf.get(ordinal) ?? null }))
@@ -311,7 +310,7 @@ const reopenOn = (drop: MemoryDrop, storeId: StoreId, time: Timestamp): MemoryDr
     drop.effects.map((effect) =>
       reopened.includes(effect) ? { ...effect, outcome: null, error: effect.error?.refusal ?? null } : effect
     )
-  if (drop.claims.includes("end")) {
+  if (drop.hasEndBegun) {
     const next = drop.nextStep ?? (unreverted.length > 0 ? "settle_end" : null)
     return { ...drop, effects: reopening(unreverted), nextStep: unlinked.length > 0 ? "end" : next }
   }

@@ -124,6 +124,14 @@ const assertReverted = (shop: Shop, store: Store, id: DropId) =>
     assert.deepStrictEqual(yield* titles(shop, store), { Tent: count })
   })
 
+const assertAppliedThenReverted = (shop: Shop, store: Store, id: DropId) =>
+  Effect.gen(function* () {
+    assert.deepStrictEqual(outcomes(yield* until(id, "applied")), { applied: count })
+    assert.deepStrictEqual(yield* titles(shop, store), { Sale: count })
+    yield* advance(hour)
+    yield* assertReverted(shop, store, id)
+  })
+
 for (const engine of featureServiceEngines)
   describe.skipIf(engine.absent)(`between the parts of a drop on ${engine.name}`, () => {
     const TestLayer = Layer.merge(layerWorkers, layerStarted).pipe(
@@ -151,10 +159,7 @@ for (const engine of featureServiceEngines)
             yield* unlink(two)
             yield* until(id, "failed")
             yield* link(two)
-            assert.deepStrictEqual(outcomes(yield* until(id, "applied")), { applied: count })
-            assert.deepStrictEqual(yield* titles(shop, two), { Sale: count })
-            yield* advance(hour)
-            yield* assertReverted(shop, two, id)
+            yield* assertAppliedThenReverted(shop, two, id)
           })
         )
       )
@@ -168,10 +173,7 @@ for (const engine of featureServiceEngines)
             yield* advance(hour)
             assert.strictEqual(yield* runPart(id), "start")
             yield* link(two)
-            assert.deepStrictEqual(outcomes(yield* until(id, "applied")), { applied: count })
-            assert.deepStrictEqual(yield* titles(shop, two), { Sale: count })
-            yield* advance(hour)
-            yield* assertReverted(shop, two, id)
+            yield* assertAppliedThenReverted(shop, two, id)
           })
         )
       )
