@@ -27,6 +27,8 @@ describe.skipIf(!serverAnswers)("a request that exceeds its time limit", () => {
         const agent = yield* aConnection(accountId)
         const { cookie } = yield* aBrowser(accountId, "late@example.com")
         const port = yield* portOf
+        // Spent from the account only, so that the agent's answer names the account's budget, whichever request arrives first.
+        assert.strictEqual((yield* send(port, { method: "GET", path: "/api/v1/products", token })).status, 200)
         const locker = yield* openClient(Redacted.value(yield* TestDatabaseUrl))
         yield* Effect.promise(() => locker.query("BEGIN; LOCK TABLE entity IN ACCESS EXCLUSIVE MODE"))
 
