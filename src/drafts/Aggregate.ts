@@ -1,7 +1,7 @@
 import type { AcceptedValues, Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { layersOf, searchTextOf } from "../catalog/SearchedFields.ts"
 import { type Attributes, effective } from "../model/Attribute.ts"
-import type { EntityId } from "../model/Ids.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
 import { rollUp } from "../model/PublishState.ts"
 
 /** The data of a variant from which derived fields of its product are computed. */
@@ -19,6 +19,8 @@ export interface RelatedAggregates {
   readonly productTitle: string
   /** The variants of a product, by position; empty for other kinds. */
   readonly variants: ReadonlyArray<Aggregate | VariantSummary>
+  /** The stores whose accepted members differ from those of a collection whose members were not read. */
+  readonly otherMembersOn?: ReadonlySet<StoreId> | undefined
 }
 
 /** The values that a publish to a store would send now. If nothing is pending, they equal the accepted values. */
@@ -81,7 +83,9 @@ export const samePublishable = (left: AcceptedValues, right: AcceptedValues) =>
 export const derive = (aggregate: Aggregate, related: RelatedAggregates): Aggregate => {
   const versions = aggregate.versions.map((version) => {
     const pendingPublish =
-      version.accepted === null || !samePublishable(version.accepted, publishable(aggregate, version, related.variants))
+      version.accepted === null ||
+      related.otherMembersOn?.has(version.storeId) === true ||
+      !samePublishable(version.accepted, publishable(aggregate, version, related.variants))
     // An unchanged version stays the same object, which makes later comparisons cheap.
     return pendingPublish === version.pendingPublish ? version : { ...version, pendingPublish }
   })

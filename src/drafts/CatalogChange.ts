@@ -75,6 +75,11 @@ export interface LockedCatalog {
   readonly aggregates: ReadonlyMap<EntityId, Aggregate>
   /** Variants that are read in part, because the changes are not expected to write them. */
   readonly summaries: ReadonlyMap<EntityId, VariantSummary>
+  /**
+   * Collections whose members were not read, because the changes are not expected to need them: their current and their accepted members
+   * are empty here. The set has the stores whose accepted members differ from the current ones.
+   */
+  readonly unreadMembers: ReadonlyMap<EntityId, ReadonlySet<StoreId>>
   /** The draft revision of each aggregate. */
   readonly revisions: ReadonlyMap<EntityId, number>
   /** The number of the newest entry of each aggregate's history; 0: it has none. */
@@ -138,6 +143,21 @@ export const wholeProductsOf = (change: CatalogChange): ReadonlyArray<EntityId> 
       return [change.entityId]
     case "SetAttributes":
       return Object.hasOwn(change.values, "title") ? [change.entityId] : []
+    default:
+      return []
+  }
+}
+
+/** The collections whose members a change writes or compares, or whose accepted values it writes. */
+export const wholeCollectionsOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
+  switch (change._tag) {
+    case "SetMembers":
+      return [change.collectionId]
+    case "AcceptPublish":
+    case "AcceptPinned":
+    case "AcceptImported":
+    case "Retype":
+      return [change.entityId]
     default:
       return []
   }

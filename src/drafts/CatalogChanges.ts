@@ -10,6 +10,7 @@ import {
   idsOf,
   type LockedCatalog,
   type Plan,
+  wholeCollectionsOf,
   wholeProductsOf
 } from "./CatalogChange.ts"
 import { isEmpty, planChanges, stateAfter } from "./ChangePlan.ts"
@@ -24,20 +25,26 @@ type Refusal = NotFound | ValidationFailed
 /** Changes that no import, drop or undo made. */
 const ofActor = { importId: null, dropId: null, undoOf: null }
 
-/** Reads the summarized variants of products completely if the changes may write all variants of the product. */
+/**
+ * Reads the summarized variants of products completely if the changes may write all variants of the product, and the unread members of
+ * collections if the changes need them.
+ */
 const completing =
   (drafts: DraftsRepo["Type"]) =>
   (locked: LockedCatalog, changes: ReadonlyArray<CatalogChange>): Effect.Effect<LockedCatalog, never, CurrentActor> =>
     Effect.gen(function* () {
       const summarized = new Set([...locked.summaries.values()].map(({ parentId }) => parentId))
-      const products = new Set(changes.flatMap(wholeProductsOf).filter((id) => summarized.has(id)))
-      if (products.size === 0) return locked
+      const products = changes.flatMap(wholeProductsOf).filter((id) => summarized.has(id))
+      const collections = changes.flatMap(wholeCollectionsOf).filter((id) => locked.unreadMembers.has(id))
+      const ids = new Set([...products, ...collections])
+      if (ids.size === 0) return locked
       const { accountId } = yield* CurrentActor
-      const whole = yield* drafts.lock(accountId, [...products], [])
+      const whole = yield* drafts.lock(accountId, [...ids], [])
       return {
         ...locked,
         aggregates: new Map([...locked.aggregates, ...whole.aggregates]),
         summaries: new Map([...locked.summaries].filter(([id]) => !whole.aggregates.has(id))),
+        unreadMembers: new Map([...locked.unreadMembers].filter(([id]) => !whole.aggregates.has(id))),
         revisions: new Map([...locked.revisions, ...whole.revisions]),
         sequences: new Map([...locked.sequences, ...whole.sequences])
       }

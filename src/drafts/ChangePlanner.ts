@@ -402,7 +402,8 @@ export class ChangePlanner {
         aggregate.id,
         derive(aggregate, {
           productTitle: product === undefined ? "" : valueOf(product.attributes, "title"),
-          variants: aggregate.kind === "product" ? this.variantsOf(aggregate.id) : []
+          variants: aggregate.kind === "product" ? this.variantsOf(aggregate.id) : [],
+          otherMembersOn: this.locked.unreadMembers.get(aggregate.id)
         })
       )
     }

@@ -10,7 +10,7 @@ import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { PublishError, PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import type { VariantSummary } from "./Aggregate.ts"
-import type { ReadForChange } from "./DraftsRepo.ts"
+import type { ReadExtent, ReadForChange } from "./DraftsRepo.ts"
 
 const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
 
@@ -184,16 +184,17 @@ const LinkedStores = Schema.Struct({ now: Timestamp, storeIds: Schema.Array(Stor
 
 /** Reads the time, the linked stores, and the versions, galleries and history of entities. */
 const makePartReads = (sql: SqlClient, isDistributed: boolean) => {
+  const accepted = { complete: sql`v.accepted`, summarized: sql`v.accepted - 'members' AS accepted` }
   const stores = (accountId: AccountId) => sql`
     SELECT rfc3339(app_now()) AS now, coalesce(array_agg(s.id ORDER BY s.domain COLLATE "C", s.id), '{}') AS "storeIds"
     FROM store s
     WHERE s.account_id = ${accountId} AND s.status = 'linked'`
-  const versions = ({ accountId, ids }: typeof Ids.Type) =>
+  const versions = ({ accountId, ids }: typeof Ids.Type, extent: ReadExtent) =>
     selectEach(
       sql,
       ids,
       (id) => sql`
-        SELECT v.entity_id AS "entityId", v.store_id AS "storeId", v.overrides, v.accepted,
+        SELECT v.entity_id AS "entityId", v.store_id AS "storeId", v.overrides, ${accepted[extent]},
                v.pending_publish AS "pendingPublish", v.last_publish_status AS "lastPublishStatus",
                rfc3339(v.published_at) AS "publishedAt", v.last_publish_error AS "lastPublishError",
                v.platform_id AS "platformId"
@@ -227,21 +228,23 @@ const makePartReads = (sql: SqlClient, isDistributed: boolean) => {
       })
     )
   )(
-    (request: typeof Ids.Type) => sql`
-      SELECT linked.now, linked."storeIds", ${listed(versions(request))} AS versions,
+    (request: typeof Ids.Type, extent: ReadExtent) => sql`
+      SELECT linked.now, linked."storeIds", ${listed(versions(request, extent))} AS versions,
              ${listed(galleries(request))} AS galleries, ${listed(sequences(request))} AS sequences
       FROM (${stores(request.accountId)}) linked ${plannedFor(sql, request.ids)}`
   )
 
   const readStores = findSingle(withoutChecks(LinkedStores))(stores)
-  const readVersions = findAll(withoutChecks(Version))((request: typeof Ids.Type) => sql`${versions(request)}`)
+  const readVersions = findAll(withoutChecks(Version))(
+    (request: typeof Ids.Type, extent: ReadExtent) => sql`${versions(request, extent)}`
+  )
   const readGalleries = findAll(withoutChecks(GalleryRow))(galleries)
   const readSequences = findAll(withoutChecks(LastSequence))((request: typeof Ids.Type) => sql`${sequences(request)}`)
-  const readApart = (request: typeof Ids.Type) =>
+  const readApart = (request: typeof Ids.Type, extent: ReadExtent) =>
     Effect.gen(function* () {
       return {
         ...(yield* readStores(request.accountId)),
-        versions: yield* readVersions(request),
+        versions: yield* readVersions(request, extent),
         galleries: yield* readGalleries(request),
         sequences: yield* readSequences(request)
       }
@@ -249,8 +252,8 @@ const makePartReads = (sql: SqlClient, isDistributed: boolean) => {
 
   // One statement saves round trips. A cluster plans it at each call, which takes longer than three more statements of one table,
   // whose plans it keeps.
-  return (request: typeof Ids.Type) =>
-    isDistributed && request.ids.length === 1 ? readApart(request) : readTogether(request)
+  return (request: typeof Ids.Type, extent: ReadExtent) =>
+    isDistributed && request.ids.length === 1 ? readApart(request, extent) : readTogether(request, extent)
 }
 
 /** Statements that read the rows that belong to entities. */
@@ -263,6 +266,26 @@ const makeRelatedReads = (sql: SqlClient, isDistributed: boolean) => {
       ORDER BY m.collection_id, m.position, m.product_id`
   )
 
+  /** The stores whose accepted members differ from the current ones of a collection; PostgreSQL compares them. */
+  const readOtherMembers = findAll(Schema.Struct({ collectionId: EntityId, storeId: StoreId }))(
+    ({ accountId, ids }: typeof Ids.Type) => sql`
+      ${selectEach(
+        sql,
+        ids,
+        (id) => sql`
+        SELECT v.entity_id AS "collectionId", v.store_id AS "storeId"
+        FROM (
+          SELECT to_jsonb(ARRAY(
+            SELECT m.product_id FROM collection_member m
+            WHERE m.account_id = ${accountId} AND m.collection_id = ${id}
+            ORDER BY m.position, m.product_id
+          )) AS members OFFSET 0
+        ) now
+        JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = ${id}
+        WHERE coalesce(v.accepted -> 'members', '[]') <> now.members`
+      )} ${plannedFor(sql, ids)}`
+  )
+
   const readKinds = findAll(Schema.Struct({ id: EntityId, kind: EntityKind }))(
     ({ accountId, ids }: typeof Ids.Type) => sql`
       ${selectEach(
@@ -272,33 +295,47 @@ const makeRelatedReads = (sql: SqlClient, isDistributed: boolean) => {
       )} ${plannedFor(sql, ids)}`
   )
 
-  return { readKinds, readMembers, readParts: makePartReads(sql, isDistributed) }
+  return { readKinds, readMembers, readOtherMembers, readParts: makePartReads(sql, isDistributed) }
 }
 
 const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Fragment): ReadForChange => {
   const { readOwners, readSummaries, readVariants } = makeEntityReads(sql, rowLock)
-  const { readKinds, readMembers, readParts } = makeRelatedReads(sql, isDistributed)
+  const { readKinds, readMembers, readOtherMembers, readParts } = makeRelatedReads(sql, isDistributed)
 
-  return (accountId, owners, references, others = "complete") =>
+  /** Only collections are queried. For all ids, the planner would expect many more members and scan the table. */
+  const readMembersOf = (request: typeof Ids.Type, extent: ReadExtent) =>
+    Effect.gen(function* () {
+      if (request.ids.length === 0) return { members: {}, unreadMembers: new Map() }
+      if (extent === "complete")
+        return {
+          members: Arr.groupBy(yield* readMembers(request), ({ collectionId }) => collectionId),
+          unreadMembers: new Map()
+        }
+      const differing = Arr.groupBy(yield* readOtherMembers(request), ({ collectionId }) => collectionId)
+      return {
+        members: {},
+        unreadMembers: new Map(
+          request.ids.map((id) => [id, new Set((differing[id] ?? []).map(({ storeId }) => storeId))])
+        )
+      }
+    })
+
+  return (accountId, owners, references, extent = "complete") =>
     Effect.gen(function* () {
       const ownerRows = yield* readOwners(accountId, owners)
       const products = ownerRows.filter(({ kind }) => kind === "product").map(({ id }) => id)
       const request = { accountId, ids: products }
       // A separate statement also sees variants that were added while this transaction waited for the lock of the product.
-      const variants = products.length === 0 || others === "summarized" ? [] : yield* readVariants(request)
-      const summaries = products.length === 0 || others === "complete" ? [] : yield* readSummaries(request)
+      const variants = products.length === 0 || extent === "summarized" ? [] : yield* readVariants(request)
+      const summaries = products.length === 0 || extent === "complete" ? [] : yield* readSummaries(request)
       const entities = new Map([...ownerRows, ...variants].map((entity) => [entity.id, entity]))
       const ids = [...entities.keys()]
-      const { now, storeIds, ...parts } = yield* readParts({ accountId, ids })
+      const { now, storeIds, ...parts } = yield* readParts({ accountId, ids }, extent)
       const places = new Map(storeIds.map((id, place) => [id, place]))
       const versions = Arr.groupBy(onPlaces(parts.versions, places), ({ entityId }) => entityId)
       const galleries = Arr.groupBy(parts.galleries, ({ entityId }) => entityId)
-      // Only collections are queried. For all ids, the planner would expect many more members and scan the table.
       const collections = [...entities.values()].filter(({ kind }) => kind === "collection").map(({ id }) => id)
-      const members = Arr.groupBy(
-        collections.length === 0 ? [] : yield* readMembers({ accountId, ids: collections }),
-        ({ collectionId }) => collectionId
-      )
+      const { members, unreadMembers } = yield* readMembersOf({ accountId, ids: collections }, extent)
       const kinds = references.length === 0 ? [] : yield* readKinds({ accountId, ids: references })
       return {
         now,
@@ -307,6 +344,7 @@ const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Frag
         summaries: new Map(
           summaries.flatMap((row) => (entities.has(row.id) ? [] : [[row.id, toSummary(row, places)] as const]))
         ),
+        unreadMembers,
         revisions: new Map([...entities].map(([id, { draftRevision }]) => [id, draftRevision])),
         sequences: new Map(parts.sequences.map(({ entityId, last }) => [entityId, last ?? 0])),
         aggregates: new Map(

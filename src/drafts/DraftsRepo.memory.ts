@@ -115,7 +115,7 @@ export const layerDraftsRepoMemory = Layer.effect(
           lastChangedAt
         }
       })
-    const readForChange: ReadForChange = (accountId, owners, references, others = "complete") =>
+    const readForChange: ReadForChange = (accountId, owners, references, extent = "complete") =>
       Effect.gen(function* () {
         const account = (yield* Ref.get(store)).get(accountId)
         const all = [...(account?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
@@ -125,7 +125,7 @@ export const layerDraftsRepoMemory = Layer.effect(
         const products = new Set<EntityId | null>(locked.filter(({ kind }) => kind === "product").map(({ id }) => id))
         const variants = all.filter(({ parentId }) => parentId !== null && products.has(parentId))
         const storeIds = linkedStores(account).map(({ id }) => id)
-        const isSummarized = ({ id }: Aggregate) => others === "summarized" && !ownerIds.has(id)
+        const isSummarized = ({ id }: Aggregate) => extent === "summarized" && !ownerIds.has(id)
         const [complete, summarized] = Arr.partition(variants, isSummarized)
         return {
           now: yield* now,
@@ -140,7 +140,9 @@ export const layerDraftsRepoMemory = Layer.effect(
           // The history in memory is in the order of its entries, without numbers.
           sequences: new Map(),
           aggregates: new Map([...locked, ...complete].map((each) => [each.id, onStores(storeIds, each)])),
-          summaries: new Map(summarized.map((each) => [each.id, summaryOf(onStores(storeIds, each))]))
+          summaries: new Map(summarized.map((each) => [each.id, summaryOf(onStores(storeIds, each))])),
+          // Reading members costs nothing in memory.
+          unreadMembers: new Map()
         }
       })
     const memory: Context.Tag.Service<DraftsRepo> = {

@@ -8,17 +8,18 @@ import { makeDraftReads } from "./DraftReads.sql.ts"
 import { makeDraftWrites } from "./DraftWrites.ts"
 
 /**
- * How the other variants of the affected products are read. `complete`: locked, with all data. `summarized`: not locked, and only in
- * part, for changes that do not write them. A product can have thousands of variants, each with a version for every store.
+ * How the other variants of the affected products, and the members of the affected collections, are read. `complete`: with all data, the
+ * variants locked. `summarized`: only in part and not locked, for changes that do not need them. A product can have thousands of variants,
+ * each with a version for every store, and a collection a million members, each once more in the accepted values of every store.
  */
-export type OtherVariants = "complete" | "summarized"
+export type ReadExtent = "complete" | "summarized"
 
-/** Reads the entities that a change affects, and the kinds of those that it refers to. `others`: `complete` if it is left out. */
+/** Reads the entities that a change affects, and the kinds of those that it refers to. `extent`: `complete` if it is left out. */
 export type ReadForChange = (
   accountId: AccountId,
   owners: ReadonlyArray<EntityId>,
   references: ReadonlyArray<EntityId>,
-  others?: OtherVariants
+  extent?: ReadExtent
 ) => Effect.Effect<LockedCatalog>
 
 /** The steps of every write to the catalog, in one transaction and in this order: lock, save, raise. */

@@ -31,7 +31,8 @@ it("a step of an export's job goes through the locked entities once, however man
     revisions: new Map(),
     sequences: new Map(),
     kinds: new Map(),
-    summaries: new Map()
+    summaries: new Map(),
+    unreadMembers: new Map()
   }
   const products = [100, 200, 300].map((number) => ({
     productId: idOf(number),

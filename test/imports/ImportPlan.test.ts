@@ -53,7 +53,8 @@ const makeCatalog = () => {
     revisions: new Map(),
     sequences: new Map(),
     kinds: new Map(),
-    summaries: new Map()
+    summaries: new Map(),
+    unreadMembers: new Map()
   }
   const all = (kind: Aggregate["kind"]) => [...locked.aggregates.values()].filter((entity) => entity.kind === kind)
   const variants = () => all("variant").sort((left, right) => (left.position ?? 0) - (right.position ?? 0))
@@ -213,6 +214,39 @@ describe("the order of images", () => {
     catalog.bring(us, ofVariants(["a", "b"], "own.jpg"))
     assert.deepStrictEqual(catalog.images(), ["a", "b", "own"])
     assert.deepStrictEqual(shown(), [[own], [own], [a]])
+  })
+
+  it("shows another picture of a variant before the earlier ones of the store", () => {
+    const catalog = makeCatalog()
+    const naming = (own: string): ImportedProduct => {
+      const file = product([s], ["a"])
+      return { ...file, variants: file.variants.map((variant) => ({ ...variant, imageUrl: own })) }
+    }
+    const address = (name: string) => `https://cdn.example/${name}.jpg`
+    const shown = () =>
+      catalog
+        .variants()
+        .flatMap(({ gallery }) =>
+          gallery.map(({ mediaId, storeIds }) => [catalog.addressOf(mediaId, us), storeIds.length])
+        )
+    for (const name of ["x", "y"]) catalog.bring(us, naming(address(name)))
+    assert.deepStrictEqual(shown(), [
+      [address("y"), 1],
+      [address("x"), 1]
+    ])
+    assert.deepStrictEqual(catalog.bring(us, naming(address("y"))), unchanged)
+    // The other store shows a picture that the variant has already: all stores share its place.
+    catalog.bring(eu, naming(address("x")))
+    assert.deepStrictEqual(shown(), [
+      [address("y"), 1],
+      [address("x"), 2]
+    ])
+    catalog.bring(eu, naming(address("z")))
+    assert.deepStrictEqual(shown(), [
+      [address("y"), 1],
+      [address("z"), 1],
+      [address("x"), 2]
+    ])
   })
 
   it("does not get a picture that a variant shows here already, and the product never did", () => {

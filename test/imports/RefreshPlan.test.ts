@@ -63,7 +63,8 @@ const makeCatalog = (stores: ReadonlyArray<StoreId>, values: Partial<Record<Enti
     revisions: new Map(),
     sequences: new Map(),
     kinds: new Map(),
-    summaries: new Map()
+    summaries: new Map(),
+    unreadMembers: new Map()
   }
   const apply = (changes: ReadonlyArray<CatalogChange>) => {
     const plan = Either.getOrThrow(planChanges(locked, changes))

@@ -1,6 +1,5 @@
 import type { Aggregate, GalleryEntry } from "../../catalog/Aggregate.ts"
 import { mediaTypeOf } from "../../catalog/Entity.ts"
-import { inOrderOf } from "../../drafts/Aggregate.ts"
 import { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
@@ -145,7 +144,10 @@ const toGallery = (
   })
 }
 
-/** Makes the store show a variant's own image. */
+/**
+ * Makes the store show a variant's own image. A picture that is new to the variant comes first on the store, because a store shows one
+ * picture of a variant: the first. A picture of another store keeps its place, because all stores share the order.
+ */
 export const planVariantImage = (
   planner: ImportPlanner,
   variantId: EntityId,
@@ -153,8 +155,12 @@ export const planVariantImage = (
   mediaId: EntityId
 ): void => {
   const { storeId } = planner.source
-  if (gallery.some((entry) => entry.mediaId === mediaId && entry.storeIds.includes(storeId))) return
-  const ids = inOrderOf(mediaOf(gallery), [mediaId])
+  const isShown = ({ storeIds }: GalleryEntry) => storeIds.includes(storeId)
+  const existing = gallery.find((entry) => entry.mediaId === mediaId)
+  if (existing !== undefined && isShown(existing)) return
+  const ids = mediaOf(gallery)
+  const first = gallery.findIndex(isShown)
+  if (existing === undefined) ids.splice(first === -1 ? ids.length : first, 0, mediaId)
   planner.changes.push(
     CatalogChange.SetGallery({
       entityId: variantId,
