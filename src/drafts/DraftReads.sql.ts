@@ -258,7 +258,7 @@ const makePartReads = (sql: SqlClient, isDistributed: boolean) => {
 
 /** Statements that read the rows that belong to entities. */
 const makeRelatedReads = (sql: SqlClient, isDistributed: boolean) => {
-  const readMembers = findAll(Schema.Struct({ collectionId: EntityId, productId: EntityId }))(
+  const readMembers = findAll(withoutChecks(Schema.Struct({ collectionId: EntityId, productId: EntityId })))(
     ({ accountId, ids }: typeof Ids.Type) => sql`
       SELECT m.collection_id AS "collectionId", m.product_id AS "productId"
       FROM collection_member m

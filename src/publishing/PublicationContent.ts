@@ -52,6 +52,19 @@ export const KnownVersion = Schema.Struct({
 export type KnownVersion = typeof KnownVersion.Type
 type VersionsById = ReadonlyMap<EntityId, KnownVersion>
 
+/**
+ * The part of a product's store version that a publication of its collections depends on. It has no values, because a collection can
+ * have very many products.
+ */
+export const MemberVersion = Schema.Struct({
+  /** As in `KnownVersion`. */
+  platformId: KnownVersion.fields.platformId,
+  /** Whether the store has accepted values of the product. */
+  isLive: Schema.Boolean
+})
+export type MemberVersion = typeof MemberVersion.Type
+type MembersById = ReadonlyMap<EntityId, MemberVersion>
+
 /** Maximum number of collection members listed in one refusal. */
 const maxListedMembers = 20
 
@@ -74,13 +87,13 @@ export const findProductsWithoutPlatformId = (
   { aggregates }: LockedCatalog,
   { parentId }: Aggregate,
   storeId: StoreId,
-  members: VersionsById
+  members: MembersById
 ): ReadonlyArray<EntityId> => {
   const product = parentId === null ? undefined : aggregates.get(parentId)
   const version = product === undefined ? undefined : findVersion(product, storeId)
   return [
     ...(product !== undefined && version !== undefined && lacksPlatformId(version) ? [product.id] : []),
-    ...[...members].filter(([, member]) => lacksPlatformId(member)).map(([id]) => id)
+    ...[...members].filter(([, { isLive, platformId }]) => isLive && platformId === null).map(([id]) => id)
   ]
 }
 
@@ -92,7 +105,7 @@ export const pinDraft = (
   { aggregates, revisions }: LockedCatalog,
   entityId: EntityId,
   storeId: StoreId,
-  members: VersionsById
+  members: MembersById
 ): Either.Either<DraftContent, NotFound | ValidationFailed> =>
   Either.gen(function* () {
     const aggregate = aggregates.get(entityId)
@@ -108,7 +121,7 @@ export const pinDraft = (
       )
     const variants = [...aggregates.values()].filter(({ parentId }) => parentId === entityId).sort(byPosition)
     const values = publishable(aggregate, version, variants)
-    const absentMembers = (values.members ?? []).filter((id) => !isLive(members.get(id)))
+    const absentMembers = (values.members ?? []).filter((id) => members.get(id)?.isLive !== true)
     if (absentMembers.length > 0)
       return yield* Either.left(
         new ValidationFailed({
@@ -203,11 +216,11 @@ export const toTakenBackContent = (content: PublicationContent): FieldsContent |
   return { _tag: "Fields", kind, productId, fields: Object.fromEntries(earlier), values: null }
 }
 
-/** The entities whose store versions `toPush` reads. */
+/** The entities whose store versions `toPush` reads, without the members of a collection. */
 export const relatedIds = (entityId: EntityId, content: PublicationContent): ReadonlyArray<EntityId> => {
-  const { media = [], members = [], variants = [] } = content.values ?? {}
+  const { media = [], variants = [] } = content.values ?? {}
   const product = content.productId === null ? [] : [content.productId]
-  return [...new Set([entityId, ...product, ...media, ...members, ...variants, ...includedIds(content)])]
+  return [...new Set([entityId, ...product, ...media, ...variants, ...includedIds(content)])]
 }
 
 /** The publication to send, and the values that count as accepted if it succeeds. */
@@ -270,7 +283,8 @@ export const toPush = (
     readonly content: PublicationContent
     readonly values: AcceptedValues
   },
-  versions: VersionsById
+  versions: VersionsById,
+  members: MembersById
 ): Either.Either<Push, PublishError> => {
   const own = versions.get(entityId)
   const main = {
@@ -317,12 +331,12 @@ export const toPush = (
     }
     case "collection": {
       // The accepted list has only products that are sent, so the collection stays unpublished until the others are live.
-      const sent = (values.members ?? []).filter((member) => (versions.get(member)?.platformId ?? null) !== null)
+      const sent = (values.members ?? []).filter((member) => (members.get(member)?.platformId ?? null) !== null)
       const sentMembers = values.members === undefined ? {} : { members: sent }
       return Either.right({
         publication: Publication.Collection({
           ...main,
-          members: sent.flatMap((member) => versions.get(member)?.platformId ?? [])
+          members: sent.flatMap((member) => members.get(member)?.platformId ?? [])
         }),
         accepted: [{ entityId, values: { ...values, ...sentMembers } }]
       })

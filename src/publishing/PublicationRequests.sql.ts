@@ -1,20 +1,25 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import { type Context, Effect, Schema } from "effect"
-import { findAll, findOne } from "../database/Rows.ts"
+import { findAll, findOne, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { type AccountId, EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
-import { KnownVersion, PublicationContent } from "./PublicationContent.ts"
+import { KnownVersion, MemberVersion, PublicationContent } from "./PublicationContent.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Requests = Pick<
   Context.Tag.Service<PublicationsRepo>,
-  "ahead" | "requestedAgain" | "related" | "insert" | "storeVersions" | "newest"
+  "ahead" | "requestedAgain" | "related" | "insert" | "storeVersions" | "memberVersions" | "newest"
 >
+
+const byId = <Row extends { readonly id: EntityId }>(
+  rows: ReadonlyArray<Row>
+): ReadonlyMap<EntityId, Omit<Row, "id">> => new Map(rows.map(({ id, ...version }) => [id, version]))
 
 /** Statements for a publish request: they read its entities, insert the publication and find what must run before it. */
 export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undefined): Requests => {
-  const newest = findOne(Schema.Struct({ id: PublicationId, content: PublicationContent }))(
+  const newest = findOne(withoutChecks(Schema.Struct({ id: PublicationId, content: PublicationContent })))(
     (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
       SELECT p.id, p.content FROM publication p
       WHERE p.account_id = ${accountId} AND p.entity_id = ${entityId} AND p.store_id = ${storeId}
@@ -62,14 +67,23 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
         AND v.platform_id IS NULL AND v.accepted IS NOT NULL`
   )
 
-  const storeVersions = findAll(Schema.Struct({ id: EntityId, ...KnownVersion.fields }))(
-    (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>) => sql`
-      SELECT v.entity_id AS id, v.platform_id AS "platformId", v.accepted
-      FROM unnest(${ids}::uuid[]) AS k (id)
-      CROSS JOIN LATERAL (
-        SELECT o.entity_id, o.platform_id, o.accepted FROM store_version o
-        WHERE o.account_id = ${accountId} AND o.entity_id = k.id AND o.store_id = ${storeId} OFFSET 0
-      ) v`
+  /** Reads columns of the store versions `o` of entities, each looked up by itself. */
+  const versionsOf = (columns: Fragment, accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>) => sql`
+    SELECT v.*
+    FROM unnest(${ids}::uuid[]) AS k (id)
+    CROSS JOIN LATERAL (
+      SELECT o.entity_id AS id, o.platform_id AS "platformId", ${columns} FROM store_version o
+      WHERE o.account_id = ${accountId} AND o.entity_id = k.id AND o.store_id = ${storeId} OFFSET 0
+    ) v`
+
+  const storeVersions = findAll(withoutChecks(Schema.Struct({ id: EntityId, ...KnownVersion.fields })))(
+    (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>) =>
+      versionsOf(sql`o.accepted`, accountId, storeId, ids)
+  )
+
+  const memberVersions = findAll(withoutChecks(Schema.Struct({ id: EntityId, ...MemberVersion.fields })))(
+    (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>) =>
+      versionsOf(sql`o.accepted IS NOT NULL AS "isLive"`, accountId, storeId, ids)
   )
 
   return {
@@ -92,10 +106,8 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
     ahead: (accountId, ids) => Effect.map(ahead(accountId, ids), (rows) => rows.map(({ id }) => id)),
     related: (accountId, entityId, storeId) =>
       Effect.map(related(accountId, entityId, storeId), (rows) => rows.map(({ id }) => id)),
-    storeVersions: (accountId, storeId, ids) =>
-      Effect.map(
-        storeVersions(accountId, storeId, ids),
-        (rows) => new Map(rows.map(({ id, ...version }) => [id, version]))
-      )
+    storeVersions: (accountId, storeId, ids) => Effect.map(storeVersions(accountId, storeId, ids), byId),
+    memberVersions: (accountId, storeId, ids) =>
+      ids.length === 0 ? Effect.succeed(new Map()) : Effect.map(memberVersions(accountId, storeId, ids), byId)
   }
 }

@@ -1,4 +1,5 @@
 import { Clock, type Context, Effect, Layer, Option, Ref } from "effect"
+import type { VersionState } from "../catalog/Aggregate.ts"
 import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, type MemoryState, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
@@ -56,9 +57,24 @@ const isOpen = ({ state }: MemoryPublication) => state === "pending"
 const overlap = (left: MemoryPublication, right: MemoryPublication) =>
   left.storeId === right.storeId && left.entityIds.some((id) => right.entityIds.includes(id))
 
+/** Makes the read of a part of the versions of entities on a store. */
+const readVersions =
+  <Part>(store: Store, partOf: (version: VersionState) => Part) =>
+  (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>) =>
+    Effect.map(Ref.get(store), (state): ReadonlyMap<EntityId, Part> => {
+      const entities = state.get(accountId)?.entities
+      return new Map(
+        ids.flatMap((id) =>
+          (entities?.get(id)?.aggregate.versions ?? [])
+            .filter((version) => version.storeId === storeId)
+            .map((version) => [id, partOf(version)] as const)
+        )
+      )
+    })
+
 const makeRequests = (
   store: Store
-): Pick<Repo, "ahead" | "requestedAgain" | "related" | "insert" | "storeVersions" | "newest"> => ({
+): Pick<Repo, "ahead" | "requestedAgain" | "related" | "insert" | "storeVersions" | "memberVersions" | "newest"> => ({
   insert: (accountId, publication) =>
     Effect.flatMap(Clock.currentTimeMillis, (millis) =>
       updateAccount(store, accountId, (account) => ({
@@ -123,17 +139,8 @@ const makeRequests = (
         ...(aggregate?.members ?? []).filter(isUnnamed)
       ]
     }),
-  storeVersions: (accountId, storeId, ids) =>
-    Effect.map(Ref.get(store), (state) => {
-      const entities = state.get(accountId)?.entities
-      return new Map(
-        ids.flatMap((id) =>
-          (entities?.get(id)?.aggregate.versions ?? [])
-            .filter((version) => version.storeId === storeId)
-            .map(({ accepted, platformId }) => [id, { accepted, platformId }] as const)
-        )
-      )
-    })
+  storeVersions: readVersions(store, ({ accepted, platformId }) => ({ accepted, platformId })),
+  memberVersions: readVersions(store, ({ accepted, platformId }) => ({ platformId, isLive: accepted !== null }))
 })
 
 /** Entities whose draft is unpublished on a store, ordered by id. */

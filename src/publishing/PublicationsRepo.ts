@@ -10,7 +10,7 @@ import type { Timestamp } from "../model/Timestamp.ts"
 import { makePendingScans } from "./PendingScans.ts"
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { makeClaimPublications, makeClaimWrites } from "./PublicationClaims.sql.ts"
-import type { KnownVersion, PublicationContent } from "./PublicationContent.ts"
+import type { KnownVersion, MemberVersion, PublicationContent } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.sql.ts"
 import type {
   FailedPublication,
@@ -93,6 +93,12 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       storeId: StoreId,
       ids: ReadonlyArray<EntityId>
     ) => Effect.Effect<ReadonlyMap<EntityId, KnownVersion>>
+    /** The state of a collection's products on a store. Products that are not on the store are left out. */
+    readonly memberVersions: (
+      accountId: AccountId,
+      storeId: StoreId,
+      ids: ReadonlyArray<EntityId>
+    ) => Effect.Effect<ReadonlyMap<EntityId, MemberVersion>>
     /**
      * Claims due publications and starts an attempt of each. Due: the store is linked, no import locks the account, the delay is
      * over, no lease runs, and no earlier publication must run first. Attempts that dead processes left open end as `lost`.

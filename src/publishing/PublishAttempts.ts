@@ -80,10 +80,11 @@ const makePrepareAttempt = Effect.gen(function* () {
       const content = yield* fixContent(claimed, isAgain)
       const versions = yield* repo.storeVersions(accountId, storeId, relatedIds(entityId, content))
       const { values } = content
+      const members = yield* repo.memberVersions(accountId, storeId, values?.members ?? [])
       const push =
         values === null || !versions.has(entityId)
           ? Either.left(notOnStore)
-          : toPush({ content, entityId, id, values }, versions)
+          : toPush({ content, entityId, id, values }, versions, members)
       // Included entities that the store has accepted meanwhile do not share the failure.
       const unaccepted = includedIds(content).filter((each) => (versions.get(each)?.accepted ?? null) === null)
       return { content, push: Either.mapLeft(push, (error) => ({ error, entityIds: [entityId, ...unaccepted] })) }

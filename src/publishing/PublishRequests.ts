@@ -21,7 +21,7 @@ import {
   findProductsWithoutPlatformId,
   includedIds,
   isSameContent,
-  type KnownVersion,
+  type MemberVersion,
   type PublicationContent,
   pinDraft,
   toRepublishedContent
@@ -75,8 +75,8 @@ interface LockedTarget {
   readonly locked: LockedCatalog
   readonly aggregate: Aggregate
   readonly version: VersionState
-  /** Store versions of a collection's products. */
-  readonly members: ReadonlyMap<EntityId, KnownVersion>
+  /** The products of a collection that are on the store. */
+  readonly members: ReadonlyMap<EntityId, MemberVersion>
 }
 
 /** The reason why a publish to a store without a platform is refused. */
@@ -116,7 +116,7 @@ const makeReadTarget = Effect.gen(function* () {
       if (aggregate.gallery.some(({ mediaId }) => !locked.aggregates.has(mediaId))) return Option.none<LockedTarget>()
       const refusal = whyUnpublishable(store)
       if (refusal !== undefined) return yield* ValidationFailed.at("store_id", refusal)
-      const members = yield* repo.storeVersions(accountId, storeId, aggregate.members)
+      const members = yield* repo.memberVersions(accountId, storeId, aggregate.members)
       return Option.some<LockedTarget>({ locked, members, aggregate, version })
     })
 })

@@ -370,6 +370,16 @@ for (const engine of featureServiceEngines) {
               }),
               CatalogChange.SetMembers({ collectionId: collection, productIds: [product, second] })
             ])
+            const waiting = yield* anEntity("product", { title: "Lamp" }, { on: [store] })
+            const elsewhere = yield* anEntity("product", { title: "Axe" }, { on: [shop.other] })
+            assert.deepStrictEqual(
+              yield* repo.memberVersions(accountId, store.id, [product, second, waiting, elsewhere]),
+              new Map([
+                [product, { platformId: demoPlatformId("product", product), isLive: true }],
+                [second, { platformId: null, isLive: true }],
+                [waiting, { platformId: null, isLive: false }]
+              ])
+            )
             const asked = yield* ask(collection, store)
             const first = Option.getOrThrow(yield* repo.newest(accountId, second, store.id)).id
             yield* fail(shop, "refuse")

@@ -694,6 +694,7 @@ const publishing = (round: number) =>
     yield* repo.postpone(yield* claim, { outcome: "unavailable", reason: "server" }, error, 0)
     const last = yield* claim
     yield* repo.storeVersions(accountId, storeId, [entityId])
+    yield* repo.memberVersions(accountId, storeId, [entityId])
     yield* repo.requestedAgain(accountId, storeId, [entityId], id)
     assert.isTrue(yield* repo.finish(last, { outcome: "refused", reason: "SERVER" }, "failed", error))
     const history = yield* HistoryRepo
