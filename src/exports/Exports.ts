@@ -1,5 +1,6 @@
 import { Array as Arr, Chunk, Context, Effect, Layer, Option, Stream } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
+import { maxImages } from "../imports/StoreProduct.ts"
 import { type CurrentActor, withAccountId } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { NotFound, Unavailable, ValidationFailed } from "../model/Errors.ts"
@@ -12,7 +13,7 @@ import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 import { ExportJobs } from "./ExportJobs.ts"
 import type { ExportSelection } from "./ExportSelection.ts"
 import { ExportsRepo, type ReadBeside } from "./ExportsRepo.ts"
-import { hasTagWithComma, headerOf, recordsOf } from "./ShopifyCsvWriter.ts"
+import { hasTagWithComma, hasTooManyImages, headerOf, recordsOf } from "./ShopifyCsvWriter.ts"
 import { type ExportEnd, spool, type WriteExport } from "./Spool.ts"
 import type { StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
 
@@ -180,7 +181,7 @@ const makeWriteProducts = Effect.gen(function* () {
         )
         yield* write(headerOf(metafields), 0, overview.products)
         let done = 0
-        let withCommas = 0
+        let [withCommas, withManyImages] = [0, 0]
         yield* inParts(
           selection === null
             ? partsOfAll(productsAtOnce, (after, size) => repo.places(accountId, "product", after, size, storeId))
@@ -191,11 +192,12 @@ const makeWriteProducts = Effect.gen(function* () {
               if (exportId !== null) yield* items.stage(accountId, exportId, done, rows.map(toItem))
               done += rows.length
               withCommas += rows.filter(hasTagWithComma).length
+              withManyImages += rows.filter(hasTooManyImages).length
               yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
             })
         )
         const notOnStore = selected === null ? 0 : selected - overview.products
-        return { exportId, notes: notesOf(overview, { notOnStore, withCommas }) }
+        return { exportId, notes: notesOf(overview, { notOnStore, withCommas, withManyImages }) }
       })
 })
 
@@ -319,7 +321,7 @@ const countText = (count: number, what: string) =>
 
 const notesOf = (
   { withoutHandle, withoutTitle, withSharedHandle }: StoreOverview,
-  { notOnStore, withCommas }: { readonly notOnStore: number; readonly withCommas: number }
+  { notOnStore, withCommas, withManyImages }: Readonly<Record<"notOnStore" | "withCommas" | "withManyImages", number>>
 ): ReadonlyArray<string> => [
   ...countText(notOnStore, "not on this store: the file does not have them."),
   ...countText(withoutTitle, "without a title: an import refuses the file until they have one."),
@@ -327,6 +329,10 @@ const notesOf = (
   ...countText(
     withSharedHandle,
     "with the handle of another product: an import refuses the file until handles differ."
+  ),
+  ...countText(
+    withManyImages,
+    `with more than ${maxImages} images, those of variants included: an import refuses the file until they have fewer.`
   ),
   ...countText(withCommas, "with a comma in a tag: an import makes several tags of such a tag.")
 ]

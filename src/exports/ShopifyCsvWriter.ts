@@ -1,5 +1,6 @@
 import { gramsOf } from "../imports/csv/ShopifyCsvCells.ts"
 import { type Column, columnNames } from "../imports/csv/ShopifyCsvColumns.ts"
+import { maxImages, variantImagesOf } from "../imports/StoreProduct.ts"
 import { isWebAddress, readOptions } from "../imports/StoreValue.ts"
 
 /** The keys of the values that the file has, by owner. */
@@ -154,6 +155,12 @@ const [handle, url, mimeType] = [ofProduct("handle"), ofImage("url"), ofImage("m
 
 /** Whether the CSV can list a media file: an image with a web address. */
 const isImage = (media: Valued) => isWebAddress(url(media)) && !/^(?:video\/|model\/|text\/html$)/.test(mimeType(media))
+
+/** Whether the file has more images of a product than an import accepts. */
+export const hasTooManyImages = ({ images, variants }: ExportedProduct): boolean => {
+  const listed = images.filter(isImage).map((image) => ({ url: url(image) }))
+  return listed.length + variantImagesOf({ images: listed, variants }).length > maxImages
+}
 
 /** The records of a product. A record has one variant and one image, which are unrelated, as in Shopify's exports. */
 export const recordsOf = (exported: ExportedProduct, metafields: ReadonlyArray<MetafieldColumn>): string => {

@@ -34,11 +34,17 @@ export interface StoreProduct extends StoreEntity {
   readonly media?: ReadonlyArray<EntityId>
 }
 
+/** Shopify's maximum number of images of a product, with those that only its variants name. */
+export const maxImages = 250
+
 /** The addresses of images that only variants of the product name, each once. */
 export const variantImagesOf = ({
   images,
   variants
-}: Pick<StoreProduct, "images" | "variants">): ReadonlyArray<string> => {
+}: {
+  readonly images: ReadonlyArray<{ readonly url: string }>
+  readonly variants: ReadonlyArray<{ readonly imageUrl: string | null }>
+}): ReadonlyArray<string> => {
   const urls = variants.flatMap(({ imageUrl }) => imageUrl || [])
   if (urls.length === 0) return urls
   const named = new Set(images.map(({ url }) => addressOf(url)))

@@ -236,6 +236,48 @@ layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { e
       })
     )
 
+    it.effect("a product with more images than an import accepts is noted", () =>
+      Effect.gen(function* () {
+        const { actor, stores } = yield* anAccount({ domains: ["files.example"] })
+        yield* Effect.gen(function* () {
+          const [{ id: storeId }] = stores
+          const product = yield* anEntity("product", { title: "Tent", handle: "tent" }, { on: stores })
+          const variant = yield* anEntity("variant", { sku: "T-1", price: "5.00" }, { on: stores, of: product })
+          const pictures = yield* Effect.forEach(
+            Array.from({ length: 251 }, (_, index) => `https://cdn.example/${index}.jpg`),
+            (url) => Effect.map(mintId(EntityId), (id) => ({ id, url }))
+          )
+          const show = (entityId: EntityId, shown: typeof pictures) =>
+            CatalogChange.SetGallery({
+              entityId,
+              entries: shown.map(({ id }) => ({ mediaId: id, storeIds: [storeId] }))
+            })
+          const changes = yield* CatalogChanges
+          yield* changes.apply([
+            ...pictures.flatMap(({ id, url }) => [
+              CatalogChange.CreateEntity({
+                id,
+                kind: "media",
+                parentId: null,
+                values: { url, mime_type: "image/jpeg" }
+              }),
+              CatalogChange.AddToStore({ entityId: id, storeId })
+            ]),
+            show(product, pictures.slice(0, 250)),
+            show(variant, pictures.slice(249))
+          ])
+          assert.deepStrictEqual((yield* exported(storeId)).notes, [])
+          yield* changes.apply([show(variant, pictures.slice(250))])
+          const { notes, text } = yield* exported(storeId)
+          assert.deepStrictEqual(notes, [
+            "1 product with more than 250 images, those of variants included: an import refuses the file until they have fewer."
+          ])
+          const refused = yield* Effect.flip(changesOf(text, "files.example"))
+          assert.match(refused.message, /A product has at most 250 images\.$/)
+        }).pipe(actingAs(actor))
+      })
+    )
+
     it.effect("the demo's stores, with overrides and metafields", () =>
       Effect.gen(function* () {
         const { account } = yield* (yield* Demo).create

@@ -2,7 +2,7 @@ import { Either } from "effect"
 import type { EntityKind } from "../../model/Attribute.ts"
 import { DigestMap } from "../../runtime/DigestMap.ts"
 import { ImportedProduct, type ImportedVariant, type ImportProblems, quoted } from "../ImportedProduct.ts"
-import { variantImagesOf } from "../StoreProduct.ts"
+import { maxImages, variantImagesOf } from "../StoreProduct.ts"
 import * as Cells from "./ShopifyCsvCells.ts"
 import { type Column, type Columns, entriesOf, type MetafieldColumn } from "./ShopifyCsvColumns.ts"
 
@@ -12,9 +12,8 @@ export interface CsvRecord {
   readonly cells: ReadonlyArray<string>
 }
 
-/** Shopify's own limits. An export never exceeds them. */
+/** Shopify's own limit. Its exports never exceed it. */
 const maxVariants = 2048
-const maxImages = 250
 const tooManyImages = `A product has at most ${maxImages} images.`
 
 /** Rules of the cells on a product's first line that become attributes with the same key. */
