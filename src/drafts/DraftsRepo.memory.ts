@@ -45,7 +45,7 @@ const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
   }
 }
 
-/** The in-memory repository. It passes the same contract suite as `layer`. */
+/** The in-memory repository. It passes the same contract suite as `layer`. Members are always read, because that costs nothing here. */
 export const layerDraftsRepoMemory = Layer.effect(
   DraftsRepo,
   Effect.gen(function* () {
@@ -141,7 +141,6 @@ export const layerDraftsRepoMemory = Layer.effect(
           sequences: new Map(),
           aggregates: new Map([...locked, ...complete].map((each) => [each.id, onStores(storeIds, each)])),
           summaries: new Map(summarized.map((each) => [each.id, summaryOf(onStores(storeIds, each))])),
-          // Reading members costs nothing in memory.
           unreadMembers: new Map()
         }
       })
