@@ -65,6 +65,11 @@ export const MemberVersion = Schema.Struct({
 export type MemberVersion = typeof MemberVersion.Type
 type MembersById = ReadonlyMap<EntityId, MemberVersion>
 
+export const toMemberVersion = ({ accepted, platformId }: KnownVersion): MemberVersion => ({
+  platformId,
+  isLive: accepted !== null
+})
+
 /** Maximum number of collection members listed in one refusal. */
 const maxListedMembers = 20
 
@@ -73,7 +78,7 @@ const findVersion = ({ versions }: Aggregate, storeId: StoreId) =>
 
 const isLive = (version: Pick<KnownVersion, "accepted"> | undefined) => (version?.accepted ?? null) !== null
 
-const lacksPlatformId = ({ accepted, platformId }: KnownVersion) => accepted !== null && platformId === null
+const lacksPlatformId = ({ isLive, platformId }: MemberVersion) => isLive && platformId === null
 
 /** Entities that a publication includes in addition to its own entity. */
 export const includedIds = (content: PublicationContent): ReadonlyArray<EntityId> =>
@@ -92,8 +97,10 @@ export const findProductsWithoutPlatformId = (
   const product = parentId === null ? undefined : aggregates.get(parentId)
   const version = product === undefined ? undefined : findVersion(product, storeId)
   return [
-    ...(product !== undefined && version !== undefined && lacksPlatformId(version) ? [product.id] : []),
-    ...[...members].filter(([, { isLive, platformId }]) => isLive && platformId === null).map(([id]) => id)
+    ...(product !== undefined && version !== undefined && lacksPlatformId(toMemberVersion(version))
+      ? [product.id]
+      : []),
+    ...[...members].filter(([, member]) => lacksPlatformId(member)).map(([id]) => id)
   ]
 }
 

@@ -8,6 +8,7 @@ import type { PublishError } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
+import { toMemberVersion } from "./PublicationContent.ts"
 import { type FailedPublication, keptDays, type PublicationState, type PublishAttempt } from "./PublicationRecord.ts"
 import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 
@@ -140,7 +141,7 @@ const makeRequests = (
       ]
     }),
   storeVersions: readVersions(store, ({ accepted, platformId }) => ({ accepted, platformId })),
-  memberVersions: readVersions(store, ({ accepted, platformId }) => ({ platformId, isLive: accepted !== null }))
+  memberVersions: readVersions(store, toMemberVersion)
 })
 
 /** Entities whose draft is unpublished on a store, ordered by id. */
