@@ -77,15 +77,15 @@ export const mayBeSignedIn = ({ cookies }: Request): boolean =>
 export const sessionTokenIn = ({ cookies }: Request, baseUrl: string): string | undefined =>
   cookies[cookieName(baseUrl)]
 
-/** The header of requests that the script of a page makes by itself, to update the page. */
-const liveHeader = "x-live-update"
+/** Whether the script of a page made the request by itself, to update the page. */
+export const isLiveUpdate = ({ headers }: Request): boolean => headers["x-live-update"] !== undefined
 
 /** Finds the signed-in user. `isUse`: whether a person made the request, so that it prolongs the session. */
 export const visitorOf = (
   sessions: Sessions["Type"],
   baseUrl: string,
   request: Request,
-  isUse = request.headers[liveHeader] === undefined
+  isUse = !isLiveUpdate(request)
 ): Effect.Effect<Option.Option<Visitor>> => {
   const token = sessionTokenIn(request, baseUrl)
   return token === undefined

@@ -15,6 +15,7 @@ import { NotFound } from "../model/Errors.ts"
 import { includesRole, type Role, roleWords } from "../model/Role.ts"
 import {
   formOf,
+  isLiveUpdate,
   keepNote,
   keptFormOf,
   ownFormOf,
@@ -170,10 +171,13 @@ const leavingNote = (response: HttpServerResponse.HttpServerResponse, baseUrl: s
   return withoutNote(address) === undefined ? response : keepNote(response, baseUrl, address)
 }
 
-/** Shows the flash message of a URL once. Later it may be outdated, so the URL then redirects to the URL without the message. */
+/**
+ * Shows the flash message of a URL once. Later it may be outdated, so the URL then redirects to the URL without the message. A live
+ * update of the page keeps the message, because the page is still open.
+ */
 const showingNoteOnce = <R>(request: Request, baseUrl: string, answer: Page<R>): Page<R> => {
   const plain = withoutNote(request.originalUrl)
-  if (plain === undefined) return answer
+  if (plain === undefined || isLiveUpdate(request)) return answer
   return unseenNoteOf(baseUrl, request) === request.originalUrl
     ? Effect.map(answer, (response) => keepNote(response, baseUrl, undefined))
     : Effect.succeed(seeOther(plain))

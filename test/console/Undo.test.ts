@@ -84,6 +84,9 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a saved value", (
       }
       const again = yield* after(cookie, yield* undo(cookie, undoForm(undone)))
       assert.match(wordsOf(cellOf(again, "title", shop.id)), /^Ofen &lt;b> Own value/)
+      // An update of the open page keeps the note.
+      const live = yield* ask(address, { cookie, headers: { "x-live-update": "1" } })
+      assert.include(wordsOf(cellOf(live, "title", shop.id)), "Saved Undo")
       // A note is shown once, so an old page offers no undo.
       assert.notInclude((yield* ask(`/entity?id=${stove}`, { cookie })).text, "/entity/undo")
       // In the catalog, an empty value comes back as none.
