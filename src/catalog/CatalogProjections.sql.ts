@@ -6,6 +6,7 @@ import type { EntityKind } from "../model/Attribute.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
 import { IdentifiedProjections, ProjectionsRecord, type VersionsRequest } from "./CatalogRows.ts"
+import { mediaIdsOf, memberIdsOf, variantIdsOf } from "./OrderedIds.sql.ts"
 
 /** Reads drafts for each store, with the values that the store accepted last. */
 export const makeCatalogProjections = (
@@ -15,11 +16,7 @@ export const makeCatalogProjections = (
   // once, and not for each store.
   const members = (accountId: string): Fragment => sql`
       CROSS JOIN LATERAL (
-        SELECT CASE WHEN e.kind = 'collection' THEN to_jsonb(ARRAY(
-          SELECT m.product_id FROM collection_member m
-          WHERE m.account_id = ${accountId} AND m.collection_id = e.id
-          ORDER BY m.position, m.product_id
-        )) END AS ids OFFSET 0
+        SELECT CASE WHEN e.kind = 'collection' THEN to_jsonb(ARRAY(${memberIdsOf(sql, accountId, sql`e.id`)})) END AS ids OFFSET 0
       ) members`
 
   /** The columns of a row `e`, joined with its `members`. */
@@ -36,16 +33,8 @@ export const makeCatalogProjections = (
                  'accepted', v.accepted - 'members', 'publishedAt', rfc3339(v.published_at),
                  'lastPublishError', v.last_publish_error,
                  'membersDiffer', coalesce(coalesce(v.accepted -> 'members', '[]') <> members.ids, false),
-                 'media', ARRAY(
-                   SELECT g.media_id FROM entity_media g
-                   WHERE g.account_id = ${accountId} AND g.entity_id = v.entity_id AND v.store_id = ANY(g.store_ids)
-                   ORDER BY g.position, g.media_id
-                 ),
-                 'variants', ARRAY(
-                   SELECT c.id FROM entity c
-                   WHERE c.account_id = ${accountId} AND c.parent_id = v.entity_id AND v.store_id = ANY(c.store_ids)
-                   ORDER BY c.position, c.id
-                 )
+                 'media', ARRAY(${mediaIdsOf(sql, accountId, sql`v.entity_id`)}),
+                 'variants', ARRAY(${variantIdsOf(sql, accountId, sql`v.entity_id`)})
                ) ORDER BY s.domain COLLATE "C", s.id), '[]')
                FROM store_version v
                JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'

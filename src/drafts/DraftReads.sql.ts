@@ -2,6 +2,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Array as Arr, Effect, Schema } from "effect"
 import { AcceptedValues, type Aggregate } from "../catalog/Aggregate.ts"
+import { memberIdsOf } from "../catalog/OrderedIds.sql.ts"
 import { planCustom } from "../database/PlannerHints.ts"
 import { findAll, findSingle, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
@@ -275,11 +276,7 @@ const makeRelatedReads = (sql: SqlClient, isDistributed: boolean) => {
         (id) => sql`
         SELECT v.entity_id AS "collectionId", v.store_id AS "storeId"
         FROM (
-          SELECT to_jsonb(ARRAY(
-            SELECT m.product_id FROM collection_member m
-            WHERE m.account_id = ${accountId} AND m.collection_id = ${id}
-            ORDER BY m.position, m.product_id
-          )) AS members OFFSET 0
+          SELECT to_jsonb(ARRAY(${memberIdsOf(sql, accountId, id)})) AS members OFFSET 0
         ) now
         JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = ${id}
         WHERE coalesce(v.accepted -> 'members', '[]') <> now.members`
@@ -305,18 +302,14 @@ const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Frag
   /** Only collections are queried. For all ids, the planner would expect many more members and scan the table. */
   const readMembersOf = (request: typeof Ids.Type, extent: ReadExtent) =>
     Effect.gen(function* () {
-      if (request.ids.length === 0) return { members: {}, unreadMembers: new Map() }
-      if (extent === "complete")
-        return {
-          members: Arr.groupBy(yield* readMembers(request), ({ collectionId }) => collectionId),
-          unreadMembers: new Map()
-        }
-      const differing = Arr.groupBy(yield* readOtherMembers(request), ({ collectionId }) => collectionId)
+      const isRead = request.ids.length > 0
+      const members = isRead && extent === "complete" ? yield* readMembers(request) : []
+      const differing = isRead && extent === "summarized" ? yield* readOtherMembers(request) : []
+      const unread = extent === "summarized" ? request.ids : []
+      const storesOf = Arr.groupBy(differing, ({ collectionId }) => collectionId)
       return {
-        members: {},
-        unreadMembers: new Map(
-          request.ids.map((id) => [id, new Set((differing[id] ?? []).map(({ storeId }) => storeId))])
-        )
+        members: Arr.groupBy(members, ({ collectionId }) => collectionId),
+        unreadMembers: new Map(unread.map((id) => [id, new Set((storesOf[id] ?? []).map(({ storeId }) => storeId))]))
       }
     })
 

@@ -2,6 +2,7 @@ import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { type Cause, Effect, Schema } from "effect"
+import { memberIdsOf } from "../catalog/OrderedIds.sql.ts"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
@@ -101,11 +102,7 @@ const lineOf = (sql: SqlClient, accountId: AccountId) =>
       WHERE v.account_id = ${accountId} AND v.parent_id = e.id
       ORDER BY v.position, v.id
     )) END`,
-    product_ids: sql`CASE WHEN e.kind = 'collection' THEN array_to_json(ARRAY(
-      SELECT m.product_id FROM collection_member m
-      WHERE m.account_id = ${accountId} AND m.collection_id = e.id
-      ORDER BY m.position, m.product_id
-    )) END`,
+    product_ids: sql`CASE WHEN e.kind = 'collection' THEN array_to_json(ARRAY(${memberIdsOf(sql, accountId, sql`e.id`)})) END`,
     media: sql`CASE WHEN e.kind <> 'media' THEN (
       SELECT ${jsonList(
         sql,

@@ -1,4 +1,5 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
+import { mediaIdsOf, memberIdsOf, variantIdsOf } from "../../catalog/OrderedIds.sql.ts"
 import { maxShownCharacters } from "../Health.ts"
 import type { Scan, ScanParts } from "./ScanParts.sql.ts"
 
@@ -27,25 +28,16 @@ export const makeSyncScan =
             IS DISTINCT FROM draft.accepted -> key
           UNION ALL
           SELECT 'variant_ids', 2000
-          WHERE e.kind = 'product' AND coalesce(v.accepted -> 'variants', '[]') <> to_jsonb(ARRAY(
-            SELECT c.id FROM entity c
-            WHERE c.account_id = ${accountId} AND c.parent_id = e.id AND v.store_id = ANY(c.store_ids)
-            ORDER BY c.position, c.id
-          ))
+          WHERE e.kind = 'product'
+            AND coalesce(v.accepted -> 'variants', '[]') <> to_jsonb(ARRAY(${variantIdsOf(sql, accountId, sql`e.id`)}))
           UNION ALL
           SELECT 'media_ids', 2001
-          WHERE e.kind = 'product' AND coalesce(v.accepted -> 'media', '[]') <> to_jsonb(ARRAY(
-            SELECT g.media_id FROM entity_media g
-            WHERE g.account_id = ${accountId} AND g.entity_id = e.id AND v.store_id = ANY(g.store_ids)
-            ORDER BY g.position, g.media_id
-          ))
+          WHERE e.kind = 'product'
+            AND coalesce(v.accepted -> 'media', '[]') <> to_jsonb(ARRAY(${mediaIdsOf(sql, accountId, sql`e.id`)}))
           UNION ALL
           SELECT 'members', 2002
-          WHERE e.kind = 'collection' AND coalesce(v.accepted -> 'members', '[]') <> to_jsonb(ARRAY(
-            SELECT m.product_id FROM collection_member m
-            WHERE m.account_id = ${accountId} AND m.collection_id = e.id
-            ORDER BY m.position, m.product_id
-          ))
+          WHERE e.kind = 'collection'
+            AND coalesce(v.accepted -> 'members', '[]') <> to_jsonb(ARRAY(${memberIdsOf(sql, accountId, sql`e.id`)}))
         ) k
         ORDER BY coalesce(k.place, 1000), k.key COLLATE "C"
       ) AS fields
