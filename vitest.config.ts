@@ -40,6 +40,10 @@ const workers = 3
  */
 const slowToOptimize = process.version.startsWith("v20.") ? ["--interrupt-budget=600000"] : []
 
+/** Whether Node.js can load the sources of the service without vite (test/support/NativeSources.mjs). */
+const loadsSources = Reflect.get(process.features, "typescript") === "strip"
+const inWorkers = [...slowToOptimize, "--import", "./test/support/WorkerLimit.mjs"]
+
 export default defineConfig({
   // The package as its users import it, from the sources: dist may be older.
   resolve: {
@@ -57,7 +61,10 @@ export default defineConfig({
     // The files of a worker share its modules, which saves 1 to 2 s of processor time for each file. EachFile.ts keeps them apart.
     isolate: false,
     pool: "forks",
-    poolOptions: { forks: { execArgv: [...slowToOptimize, "--import", "./test/support/WorkerLimit.mjs"] } },
+    poolOptions: {
+      forks: { execArgv: loadsSources ? [...inWorkers, "--import", "./test/support/NativeSources.mjs"] : inWorkers }
+    },
+    server: { deps: { external: loadsSources ? [/\/src\/.*\.tsx?$/] : [] } },
     maxWorkers: workers,
     // As many at least: vitest 3.2 ends a worker that it removes early twice, and the second end fails the run.
     minWorkers: workers,
