@@ -130,8 +130,9 @@ export const makeRedisConnection = (
         Deferred.unsafeDone(broken, Exit.fail(noRedis(cause)))
       }
       const client = yield* openClient(url, breakOff)
-      yield* Effect.tryPromise({ try: () => client.ping(), catch: noRedis }).pipe(
-        Effect.timeoutFail({ duration: callMillis, onTimeout: () => tooSlow(callMillis) })
+      yield* Effect.raceFirst(
+        Effect.tryPromise({ try: () => client.ping(), catch: noRedis }),
+        watchCalls(new Set([{ since: performance.now() }]), callMillis)
       )
       current = { client, breakOff }
       yield* Deferred.succeed(firstAttempt, undefined)

@@ -50,8 +50,8 @@ export const boundConnections = (
   { note, refuse }: Refusing
 ): void => {
   const byAddress = new Tally<string>()
-  /** The open connections. If one has unsent data: the bytes sent so far, and the time since which that number is unchanged. */
-  const open = new Map<Socket, { sent: number; since: number } | undefined>()
+  /** The open connections. If one has unsent data: the bytes sent so far, and how many checks found that number unchanged. */
+  const open = new Map<Socket, { sent: number; checks: number } | undefined>()
   let refused = 0
   let total = 0
   let notedAt = Number.NEGATIVE_INFINITY
@@ -90,18 +90,20 @@ export const boundConnections = (
     for (const listener of serve) listener.call(server, socket)
   })
 
+  const checkMillis = Math.max(10, writeStallMillis / 10)
+
+  // Checks are counted, and not the time: while the process stands still, clients that read are not to blame.
   const closeStalled = () => {
-    const now = performance.now()
     for (const [socket, progress] of open) {
       if (socket.writableLength === 0) {
         if (progress !== undefined) open.set(socket, undefined)
         continue
       }
       const sent = sentBy(socket)
-      if (progress === undefined || progress.sent !== sent) open.set(socket, { sent, since: now })
-      else if (now - progress.since >= writeStallMillis) socket.destroy()
+      if (progress === undefined || progress.sent !== sent) open.set(socket, { sent, checks: 0 })
+      else if (++progress.checks * checkMillis >= writeStallMillis) socket.destroy()
     }
   }
-  const timer = setInterval(closeStalled, Math.max(10, writeStallMillis / 10)).unref()
+  const timer = setInterval(closeStalled, checkMillis).unref()
   server.once("close", () => clearInterval(timer))
 }
