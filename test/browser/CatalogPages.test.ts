@@ -201,7 +201,10 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           await page.getByRole("status").getByText("to tarn.demo.example was requested").waitFor()
           await assertAccessible(page, "entity-asked")
           await page.goto(`${base}/entity?id=${merchant.tent}`)
-          return page.getByRole("button", { name: "Publish to tarn.demo.example" })
+          const button = page.getByRole("button", { name: "Publish to tarn.demo.example" })
+          // A live update leaves the form with the focus as it is.
+          await button.focus()
+          return button
         })
         yield* edit(merchant.tent, "Unseen")
         yield* Effect.promise(async () => {

@@ -50,11 +50,13 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
         const { base, complaints, page } = yield* signedIn(account.id, "health@example.com", true)
         yield* Effect.promise(async () => {
           await page.getByRole("link", { name: "Data health" }).click()
+          await page.waitForLoadState("load")
           assert.strictEqual(page.url(), `${base}/data-health`)
           assert.strictEqual(await page.getByText("Not scanned yet.").count(), 6)
           await assertGood(page, "health-never")
 
           await page.getByRole("button", { name: "Scan everything" }).click()
+          await page.waitForLoadState("load")
           assert.strictEqual(await page.getByRole("status").textContent(), "Everything was scanned just now.")
           assert.strictEqual(await page.getByRole("img", { name: /^Score: \d+ of 100$/ }).count(), 6)
           await assertGood(page, "health")
@@ -78,6 +80,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
           await page.getByRole("combobox", { name: "Issues" }).selectOption("sync-pending")
           await page.getByRole("combobox", { name: "Store" }).selectOption("")
           await page.getByRole("button", { name: "Show" }).click()
+          await page.waitForLoadState("load")
           const rows = page.getByRole("row")
           assert.strictEqual(await rows.count(), 26)
           const pages = page.getByRole("navigation", { name: "Pages" })
@@ -85,6 +88,7 @@ describe.skipIf(!chromiumIsThere)("data health and drops in Chromium", () => {
           await page.getByRole("link", { name: "Next page" }).click()
           await assertGood(page, "issues-second")
           await page.getByRole("link", { name: "Last page" }).click()
+          await page.waitForLoadState("load")
           assert.include(String(await pages.textContent()), `Page ${last} of ${last}`)
           assert.isAtLeast(await rows.count(), 2)
 

@@ -236,6 +236,8 @@ describe.skipIf(!chromiumIsThere)("the editor of a description in Chromium", () 
             await route.continue()
           })
           await page.reload({ waitUntil: "domcontentloaded" })
+          // The browser moves the focus when it draws the page.
+          await page.locator("textarea[name=value]:focus").waitFor()
           await page.keyboard.type("Bur")
           assert.strictEqual(await area(page).inputValue(), "Bur")
           assert.isFalse(await surface(page).isVisible())

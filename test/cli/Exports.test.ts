@@ -108,7 +108,8 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
         // Killed as soon as its temporary file appears, the export leaves the earlier file unchanged.
         const child = startCatalog(["export", "jsonl", "--out", out], env)
         const ended = once(child, "close")
-        while (!readdirSync(folder).some((name) => name.endsWith(".part"))) yield* Effect.sleep("2 millis")
+        while (child.exitCode === null && !readdirSync(folder).some((name) => name.endsWith(".part")))
+          yield* Effect.sleep("2 millis")
         child.kill("SIGKILL")
         yield* Effect.promise(() => ended)
         assert.strictEqual(child.signalCode, "SIGKILL")
@@ -205,7 +206,8 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
           env
         )
         const ended = once(child, "close")
-        while (!readdirSync(folder).some((name) => name.startsWith(".products.csv"))) yield* Effect.sleep("2 millis")
+        while (child.exitCode === null && !readdirSync(folder).some((name) => name.startsWith(".products.csv")))
+          yield* Effect.sleep("2 millis")
         child.kill("SIGKILL")
         yield* Effect.promise(() => ended)
         assert.strictEqual(child.signalCode, "SIGKILL")

@@ -120,14 +120,14 @@ describe("an import by a command while a server holds the embedded database", ()
     await untilPhase(id, "applied")
     await isWritable()
     assert.strictEqual((await run("import", "accept", id)).stderr, "import: is applied, not under review\n")
-  }, 300_000)
+  })
 
   test("is finished by the server when it is killed while the import is applied", async () => {
     const { ended, id } = await signalled("second", 500, "applying", "SIGKILL")
     assert.deepStrictEqual(ended, { code: null, stdout: "", stderr: "" })
     await untilPhase(id, "applied")
     await isWritable()
-  }, 300_000)
+  })
 
   test("is refused while another is under review, and names it", async () => {
     const file = exportOf("review", 3)

@@ -6,6 +6,7 @@ import { Effect, Redacted } from "effect"
 import { request } from "undici"
 import { openClient } from "../faults/Stalls.ts"
 import { catalogProcess, serveCatalog } from "../support/CommandLine.ts"
+import { freePort } from "../support/FreePort.ts"
 import { layerServer, layerServerUrlEmpty, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 /** The message with which PostgreSQL refuses a connection. */
@@ -24,10 +25,7 @@ const refusal = (code: string, text: string) => {
  */
 const aStartingServer = Effect.gen(function* () {
   const target = new URL(Redacted.value(yield* TestDatabaseUrl))
-  const reserved = createServer()
-  yield* Effect.promise(() => once(reserved.listen(0, "127.0.0.1"), "listening"))
-  const { port } = reserved.address() as AddressInfo
-  yield* Effect.promise(() => once(reserved.close(), "close"))
+  const port = yield* Effect.promise(freePort)
   let refusals = 0
   const server = createServer((near) => {
     near.on("error", () => {})

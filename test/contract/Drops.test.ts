@@ -869,7 +869,7 @@ for (const engine of all) {
             const { accountId, one, variant } = shop
             const shops = yield* DemoShops
             const { request, attempts, find } = yield* Publishing
-            yield* shops.fail({ accountId, storeId: one.id }, { kind: "delay", percent: 100, delayMillis: 3_000 })
+            yield* shops.fail({ accountId, storeId: one.id }, { kind: "delay", percent: 100, delayMillis: 6_000 })
             yield* shops.fail({ accountId, storeId: one.id }, { kind: "refuse", percent: 100, delayMillis: 0 })
             yield* apply(CatalogChange.SetAttributes({ entityId: variant, values: { price: "99.00" } }))
             const drop = yield* aDrop(price(shop, one.id), { from: 1_000 })
@@ -880,7 +880,7 @@ for (const engine of all) {
               until: ({ length }) => length === 1,
               schedule: Schedule.spaced("10 millis")
             })
-            yield* Effect.sleep("500 millis")
+            yield* Effect.sleep("2 seconds")
             yield* shops.repair({ accountId, storeId: one.id })
             yield* advance(1_000)
             yield* runDue

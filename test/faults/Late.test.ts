@@ -8,8 +8,8 @@ import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestD
 import { layerPool } from "./ServerServices.ts"
 import { openClient } from "./Stalls.ts"
 
-/** A server that answers requests within half a second, while statements may take longer. */
-const server = serverWith({ ...ample, REQUEST_TIMEOUT_MS: "500" }).pipe(
+/** A server that answers requests within two seconds, while statements may take longer. */
+const server = serverWith({ ...ample, REQUEST_TIMEOUT_MS: "2000" }).pipe(
   Layer.provideMerge(ServicesOnDatabase),
   Layer.provideMerge(layerPool(8)),
   Layer.provideMerge(layerServerUrl),

@@ -166,7 +166,7 @@ describe.skipIf(!serverAnswers)("rolling restarts of two nodes under load", () =
   layer(layerServices(2), { excludeTestServices: true })("behind a balancer that checks readiness", (it) => {
     it.scoped(`${restarts} restarts fail no request`, () =>
       Effect.gen(function* () {
-        const { answered, codes, failures } = yield* rollingRestarts(restarts, { DRAIN_DELAY: "1" })
+        const { answered, codes, failures } = yield* rollingRestarts(restarts, { DRAIN_DELAY: "5" })
         report("Rolling restarts", { restarts, answered, failed: failures.length })
         assert.deepStrictEqual(failures.slice(0, 5), [])
         assert.deepStrictEqual(

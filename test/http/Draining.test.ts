@@ -88,7 +88,7 @@ describe("a server that stops", () => {
     "first reports that it is not ready, accepts connections during its delay, and closes each one with its answer",
     () =>
       Effect.gen(function* () {
-        const { port, stop, token } = yield* aServer(Duration.seconds(1), Duration.millis(100))
+        const { port, stop, token } = yield* aServer(Duration.seconds(5), Duration.millis(100))
         yield* Effect.promise(async () => {
           const early = aClient(port)
           assert.strictEqual(answerIn(await early.send("/api/v1/ping", token)).headers.connection, "keep-alive")
@@ -112,7 +112,7 @@ describe("a server that stops", () => {
 
   it.live("answers requests on open connections after it stopped listening, then closes idle ones", () =>
     Effect.gen(function* () {
-      const { port, stop, token } = yield* aServer(Duration.zero, Duration.seconds(1))
+      const { port, stop, token } = yield* aServer(Duration.zero, Duration.seconds(5))
       yield* Effect.promise(async () => {
         const clients = Array.from({ length: 20 }, () => aClient(port))
         for (const client of clients) await client.send("/api/v1/ping", token)

@@ -209,7 +209,7 @@ describe("the stream of events of a service that is stopping", () => {
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       // Longer than the test may take, so the service can stop only if streams end by themselves.
-      const patience = { ...shortPatience, delay: Duration.seconds(2), drain: Duration.minutes(10) }
+      const patience = { ...shortPatience, delay: Duration.seconds(5), drain: Duration.minutes(10) }
       const services = Layer.provideMerge(ServicesOnDatabase, anyDatabase)
       const context = yield* Layer.buildWithScope(
         services,

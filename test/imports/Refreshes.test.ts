@@ -605,14 +605,14 @@ for (const engine of featureEngines)
               [kept, gone].map((entityId) => CatalogChange.SetAttributes({ entityId, values: { title: "Ours" } }))
             )
             // Both publishes are under way and reach the store after it was read.
-            yield* shops.fail(shop, { kind: "delay", percent: 100, delayMillis: 3_000 })
+            yield* shops.fail(shop, { kind: "delay", percent: 100, delayMillis: 8_000 })
             const publications = yield* Effect.forEach([kept, gone], (id) => ask(id, storeId))
             const settling = yield* Effect.fork(Effect.flatMap(Publishing, ({ settle }) => settle(publications, quiet)))
             yield* Effect.repeat(sql`SELECT FROM publish_attempt WHERE ended_at IS NULL`, {
               until: ({ length }) => length === 2,
               schedule: Schedule.spaced("10 millis")
             })
-            yield* Effect.sleep("500 millis")
+            yield* Effect.sleep("2 seconds")
             yield* shops.repair(shop)
             yield* put("passing.example", aProductOf("kept", ["S"], { title: "Theirs" }))
             yield* sql`DELETE FROM demo_shop_record WHERE platform_id = 'product/gone'`

@@ -75,11 +75,11 @@ describe("the README", () => {
     })
 
     /**
-     * The command that `npm run -s catalog --` runs, without npm's start time; and earlier times of the drop: it begins after 10
-     * seconds in place of 30, and ends after 30 in place of 60.
+     * The command that `npm run -s catalog --` runs, without npm's start time; and earlier times of the drop: it begins after 20
+     * seconds in place of 30, and ends after 50 in place of 60. A slow machine needs seconds to plan it.
      */
     const prelude = `npm() { shift 4; "${process.execPath}" dist/main.js "$@"; }
-date() { local words=("\${@/+30 /+10 }"); command date "\${words[@]/+60 /+30 }"; }\n`
+date() { local words=("\${@/+30 /+20 }"); command date "\${words[@]/+60 /+50 }"; }\n`
 
     /** Runs pairs of commands and expected output. Later steps see the shell variables of earlier ones. */
     const follow = async (steps: ReadonlyArray<Block>) => {
