@@ -96,12 +96,8 @@ export const findProductsWithoutPlatformId = (
 ): ReadonlyArray<EntityId> => {
   const product = parentId === null ? undefined : aggregates.get(parentId)
   const version = product === undefined ? undefined : findVersion(product, storeId)
-  return [
-    ...(product !== undefined && version !== undefined && lacksPlatformId(toMemberVersion(version))
-      ? [product.id]
-      : []),
-    ...[...members].filter(([, member]) => lacksPlatformId(member)).map(([id]) => id)
-  ]
+  const own = product === undefined || version === undefined ? [] : [[product.id, toMemberVersion(version)] as const]
+  return [...own, ...members].filter(([, each]) => lacksPlatformId(each)).map(([id]) => id)
 }
 
 /**
