@@ -1,7 +1,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 
-// Ids of what belongs to an entity, in the order in which accepted values list them, so that both can be compared.
+// These statements select ids in the order of the lists in accepted values. A statement can compare the two lists.
 
 /** The variants of a product that are on the store of a row `v` of `store_version`. */
 export const variantIdsOf = (sql: SqlClient, accountId: string, productId: Fragment): Fragment => sql`
