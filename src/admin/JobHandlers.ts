@@ -1,12 +1,13 @@
 import { Effect, Option } from "effect"
 import { Imports } from "../imports/Imports.ts"
-import { isOpen, type Job } from "../jobs/Job.ts"
+import { isOpen, isPublishing, type Job } from "../jobs/Job.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { NotFound } from "../model/Errors.ts"
 import { JobId } from "../model/Ids.ts"
 import { JobWorker } from "../programs/JobWorker.ts"
 import { Publishing } from "../publishing/Publishing.ts"
+import { PublishJobs } from "../publishing/PublishJobs.ts"
 import { JobRpcs } from "./AdminRpcs.ts"
 import { type Report, streamEvents } from "./EventStream.ts"
 import { parseId } from "./FindByName.ts"
@@ -18,27 +19,30 @@ export const JobHandlers = JobRpcs.toLayer(
     const imports = yield* Imports
     const jobs = yield* Jobs
     const publishing = yield* Publishing
+    const { withFailures } = yield* PublishJobs
     const worker = yield* JobWorker
+
+    const get = (id: string) => Effect.flatMap(Effect.flatMap(jobId(id), jobs.get), withFailures)
 
     return {
       listJobs: () => jobs.list,
-      showJob: ({ id }) => Effect.flatMap(jobId(id), jobs.get),
-      commandJob: ({ command, id }) => Effect.flatMap(jobId(id), (id) => jobs.command(command, id)),
+      showJob: ({ id }) => get(id),
+      commandJob: ({ command, id }) =>
+        Effect.flatMap(jobId(id), (id) => Effect.flatMap(jobs.command(command, id), withFailures)),
       followJob: ({ id }) =>
         streamEvents((report: Report<Job>) =>
           Effect.gen(function* () {
-            const before = yield* jobs.get(yield* jobId(id))
+            const before = yield* get(id)
             if (!isOpen(before)) return before
             // This process also carries out the job's publishes or its import, because there may be no server.
-            const isPublishing = before.kind === "publish_waiting" || before.kind === "publish_selected"
             const settle = worker.settle(before.id, report)
             const { accountId } = yield* CurrentActor
-            const job = yield* isPublishing
+            const job = yield* isPublishing(before)
               ? Effect.raceFirst(settle, publishing.work)
               : before.kind === "import"
                 ? Effect.raceFirst(settle, Effect.zipRight(imports.resume(Option.some(accountId)), Effect.never))
                 : settle
-            return Option.isNone(job) ? yield* new NotFound() : job.value
+            return yield* Option.isNone(job) ? new NotFound() : withFailures(job.value)
           })
         )
     }

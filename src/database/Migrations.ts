@@ -43,7 +43,8 @@ export const names: ReadonlyArray<string> = [
   "0019_scan_progress",
   "0020_publish_jobs",
   "0021_failed_drop_effects",
-  "0022_list_items"
+  "0022_list_items",
+  "0023_failed_publishes"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

@@ -60,6 +60,11 @@ export const automaticKinds: ReadonlyArray<JobKindName> = ["health_scan"]
  */
 export const ownedKinds: ReadonlyArray<JobKindName> = ["import"]
 
+/** Kinds whose jobs request publishes to a store. */
+const publishingKinds: ReadonlyArray<JobKindName> = ["publish_waiting", "publish_selected"]
+
+export const isPublishing = ({ kind }: Pick<Job, "kind">): boolean => publishingKinds.includes(kind)
+
 /** Kinds whose jobs workers claim. */
 export const claimedKinds: ReadonlyArray<JobKindName> = JobKindName.literals.filter(
   (kind) => !ownedKinds.includes(kind)

@@ -77,7 +77,7 @@ export const makeFoundStep = Effect.gen(function* () {
         accountId,
         ids.map((entityId) => ({ entityId, storeId }))
       )
-      const answer = yield* publishing.requestEach(storeId, ids)
+      const answer = yield* publishing.requestEach(storeId, ids, id)
       const done = place.done + ids.length
       const counts = countsOf(answer)
       if (next !== null)

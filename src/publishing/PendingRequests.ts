@@ -82,11 +82,11 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
         return { ...answer, next: hasOthers ? firstOther : null }
       })
 
-    const requestEach = (storeId: StoreId, ids: ReadonlyArray<EntityId>) =>
+    const requestEach = (storeId: StoreId, ids: ReadonlyArray<EntityId>, jobId: JobId) =>
       Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
         yield* findPublishable(storeId)
-        return yield* requestAll(yield* repo.entities(accountId, ids), storeId)
+        return yield* requestAll(yield* repo.entities(accountId, ids), storeId, jobId)
       })
 
     const countPending = (storeId: StoreId) =>

@@ -59,9 +59,9 @@ export const makePendingScans = (sql: SqlClient): Pending => {
   )
 
   const failedOf = findSingle(Schema.Struct({ count: Schema.Number }))(
-    (accountId: AccountId, storeId: StoreId, jobId: JobId) => sql`
+    (accountId: AccountId, jobId: JobId) => sql`
       SELECT count(*) AS count FROM publication p
-      WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.job_id = ${jobId} AND p.state = 'failed'`
+      WHERE p.account_id = ${accountId} AND p.job_id = ${jobId} AND p.state = 'failed'`
   )
 
   const orphans = findAll(Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }))(

@@ -178,10 +178,10 @@ const makePendingScans = (
         isOpen(each) && each.storeId === storeId && (until === null || fromMillis(each.requestedAt) <= until)
       return { count: all.filter(isMeant).length, now }
     }),
-  failedOf: (accountId, storeId, jobId) =>
+  failedOf: (accountId, jobId) =>
     Effect.map(
       publicationsOf(store, accountId),
-      (all) => all.filter((each) => each.state === "failed" && each.storeId === storeId && each.jobId === jobId).length
+      (all) => all.filter((each) => each.state === "failed" && each.jobId === jobId).length
     ),
   pendingCounts: (accountId, storeId) =>
     Effect.map(pendingOn(store, accountId, storeId), (all) =>

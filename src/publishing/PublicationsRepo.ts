@@ -151,8 +151,8 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       storeId: StoreId,
       until: Timestamp | null
     ) => Effect.Effect<{ readonly count: number; readonly now: Timestamp }>
-    /** Number of failed publications to a store that a job requested. */
-    readonly failedOf: (accountId: AccountId, storeId: StoreId, jobId: JobId) => Effect.Effect<number>
+    /** Number of failed publications that a job requested. */
+    readonly failedOf: (accountId: AccountId, jobId: JobId) => Effect.Effect<number>
     /** Deletes publications that ended more than 30 days ago, with their attempts. Returns their number. */
     readonly forget: Effect.Effect<number>
   }

@@ -2,8 +2,8 @@ import { Array as Arr, Context, Effect, Layer, Option, Schema } from "effect"
 import type { ChosenEntities } from "../catalog/MerchantLists.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { foundEntities } from "../jobs/FoundEntities.ts"
-import { JobStopped } from "../jobs/Job.ts"
-import { anyKind, type StepResult, waitForImport } from "../jobs/JobKind.ts"
+import { isPublishing, type Job, JobStopped } from "../jobs/Job.ts"
+import { anyKind, type StepInput, type StepResult, waitForImport } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
@@ -59,14 +59,21 @@ const makeNamedStep = Effect.gen(function* () {
   const publishing = yield* Publishing
   const repo = yield* PublicationsRepo
 
-  return (accountId: AccountId, { ids, products, storeId }: typeof SelectedInput.Type, from: number, size: number) =>
+  return ({
+    accountId,
+    cursor,
+    id,
+    input: { ids, products, storeId },
+    size
+  }: StepInput<typeof SelectedInput.Type, number>) =>
     Effect.gen(function* () {
+      const from = cursor ?? 0
       const batch = ids.slice(from, Math.min(from + size, from < products ? products : ids.length))
       yield* lockTargets(
         accountId,
         batch.map((entityId) => ({ entityId, storeId }))
       )
-      const answer = yield* publishing.requestEach(storeId, batch)
+      const answer = yield* publishing.requestEach(storeId, batch, id)
       const next = from + batch.length
       const { now } = yield* repo.pendingUntil(accountId, storeId, null)
       const following: SelectedCursor = next === products ? { _tag: "Outcomes", until: now, next } : next
@@ -134,8 +141,7 @@ export const makePublishJobKinds = Effect.gen(function* () {
             if (wait !== undefined) return wait
             const { next } = cursor
             if (next !== null) return { _tag: "Progress", cursor: { _tag: "Requests", place: next }, done: 0 }
-            const failed = yield* repo.failedOf(accountId, storeId, id)
-            return { _tag: "Progress", cursor: null, done: 0, ...(failed > 0 && { counts: { failed } }) }
+            return { _tag: "Progress", cursor: null, done: 0 }
           }
           const place = cursor?.place ?? firstPlace
           const batch = yield* repo.pendingAfter(accountId, storeId, kindsOfPart[place.part], place.after, size)
@@ -179,7 +185,7 @@ export const makePublishJobKinds = Effect.gen(function* () {
           }
           if ("found" in input)
             return yield* foundStep({ accountId, id, input, cursor: typeof cursor === "number" ? null : cursor, size })
-          return yield* namedStep(accountId, input, typeof cursor === "number" ? cursor : 0, size)
+          return yield* namedStep({ accountId, id, input, cursor: typeof cursor === "number" ? cursor : null, size })
         })
       )
   })
@@ -259,6 +265,16 @@ const make = Effect.gen(function* () {
       return yield* begin("publish_waiting", storeId, { storeId }, total)
     }),
     selected,
+    /**
+     * The job with the number of its publishes that have `failed` until now in its result. A job that publishes a selection is done when
+     * all are requested, so its publishes fail later.
+     */
+    withFailures: Effect.fn("PublishJobs.withFailures")(function* (job: Job) {
+      if (!isPublishing(job)) return job
+      const { accountId } = yield* CurrentActor
+      const failed = yield* repo.failedOf(accountId, job.id)
+      return failed === 0 ? job : { ...job, result: { ...job.result, failed } }
+    }),
     /**
      * As `selected`, for these entities, or for all of these kinds that the filters find when their turn comes. Entities that are created
      * later are left out. `id`: of the job, if the caller has minted it.

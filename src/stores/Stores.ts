@@ -5,7 +5,7 @@ import { emptyNote } from "../drafts/ChangeNote.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { changesOfAll } from "../drafts/FeedChanges.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
-import type { Job } from "../jobs/Job.ts"
+import { isPublishing, type Job } from "../jobs/Job.ts"
 import { makeJobRunner } from "../jobs/JobRunner.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor, withAccountId } from "../model/Actor.ts"
@@ -287,9 +287,8 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
     /** Cancels the open job that publishes to the store. Its next step would be refused. */
     const cancelPublishing = (storeId: StoreId) =>
       Effect.gen(function* () {
-        const job = Option.getOrUndefined(yield* jobs.openOn(storeId))
-        if (job?.kind === "publish_waiting" || job?.kind === "publish_selected")
-          yield* Effect.ignore(jobs.command("cancel", job.id))
+        const job = Option.filter(yield* jobs.openOn(storeId), isPublishing)
+        if (Option.isSome(job)) yield* Effect.ignore(jobs.command("cancel", job.value.id))
       })
 
     return Effect.fn("Stores.beginUnlink")(function* (given: string) {

@@ -1,12 +1,17 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
+import { DemoFailures } from "../../src/demo/DemoFailures.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import { JobId } from "../../src/model/Ids.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
+import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { leaveImport } from "../support/PlantedLeases.ts"
 import {
+  aFailure,
   aMerchant,
   aReview,
   assertForeignForm,
@@ -115,6 +120,32 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
         assertNotThere(yield* ask(address, { cookie: stranger.cookie }))
       assert.notInclude(textOf(yield* ask("/jobs", { cookie: stranger.cookie })), "Unlink")
       assert.strictEqual((yield* jobs.get(unlink.id).pipe(actingAs(actor))).state, "queued")
+    })
+  )
+
+  it.effect("the page of a job that publishes a selection counts what failed after it was done", () =>
+    Effect.gen(function* () {
+      const merchant = yield* aMerchant
+      const { actor, cookie, shop, stove } = merchant
+      yield* aFailure(merchant)
+      yield* (yield* DemoFailures)
+        .fail(shop.domain, { kind: "refuse", percent: 100, delayMillis: 0 })
+        .pipe(actingAs(actor))
+      const { id } = yield* (yield* PublishJobs).selected(shop.id, [stove]).pipe(actingAs(actor))
+      const path = `/jobs/${id}`
+      assert.notInclude(textOf(yield* assertPage(path, cookie)), "Failed")
+      yield* (yield* JobWorker).settle(id, () => Effect.void).pipe(actingAs(actor))
+      assert.match(textOf(yield* assertPage(path, cookie)), /State Done Progress 1 item Refused 0 Requested 1 Begun/)
+      const publishing = yield* Publishing
+      // The same request again gets the publish that the job requested.
+      const asked = yield* publishing.request(stove, shop.id).pipe(actingAs(actor))
+      assert(asked.outcome !== "nothing_to_publish")
+      yield* publishing.settle([asked.publicationId], () => Effect.void).pipe(actingAs(actor))
+      const page = yield* assertPage(path, cookie)
+      assert.match(textOf(page), /State Done Progress 1 item Refused 0 Requested 1 Failed 1 Begun/)
+      assert.include(page.text, 'What fails is shown on <a href="/">Home</a>.')
+      // The page is updated when a publish ends.
+      assert.match(page.text, new RegExp(`data-live="job:${id} publish"`))
     })
   )
 

@@ -1,6 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Duration, Effect, Layer, Option, Stream } from "effect"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import { PimLocked, RevisionConflict } from "../../src/model/Errors.ts"
 import { type AccountId, EntityId, ImportId, nilUuid, type PublicationId, StoreId } from "../../src/model/Ids.ts"
@@ -614,12 +615,13 @@ for (const engine of featureServiceEngines) {
           Effect.gen(function* () {
             const { product, store } = shop
             const resultOfAll = Effect.gen(function* () {
-              const { id } = yield* (yield* PublishJobs).all(store.id)
+              const { all, withFailures } = yield* PublishJobs
+              const { id } = yield* all(store.id)
               const ended = yield* Effect.raceFirst(
                 Effect.flatMap(JobWorker, ({ settle }) => settle(id, quiet)),
                 Effect.flatMap(Publishing, ({ work }) => work)
               )
-              return Option.getOrThrow(ended).result
+              return (yield* withFailures(Option.getOrThrow(ended))).result
             })
             yield* fail(shop, "refuse")
             const { failed, requested } = yield* resultOfAll
@@ -648,9 +650,36 @@ for (const engine of featureServiceEngines) {
               Effect.flatMap(Publishing, ({ work }) => work)
             )
             assert.strictEqual((yield* settled(idOf(asked))).state, "failed")
-            const { failed, requested } = Option.getOrThrow(ended).result
+            const { failed, requested } = (yield* (yield* PublishJobs).withFailures(Option.getOrThrow(ended))).result
             assert.isAtLeast(requested ?? 0, 1)
             assert.strictEqual(failed, requested)
+          })
+        )
+      )
+
+      it.effect("a job that publishes a selection counts its publishes that fail after it is done", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            const { selected, withFailures } = yield* PublishJobs
+            const jobs = yield* Jobs
+            const { settle } = yield* JobWorker
+            const theirs = yield* anEntity("product", { title: "Stove" }, { on: [store] })
+            yield* fail(shop, "refuse")
+            const { id } = yield* selected(store.id, [product])
+            const result = Effect.map(Effect.flatMap(jobs.get(id), withFailures), (job) => job.result)
+            yield* settle(id, quiet)
+            // Nothing has been pushed yet.
+            assert.deepInclude(yield* jobs.get(id), { state: "done", result: { requested: 1, refused: 0 } })
+            assert.deepStrictEqual(yield* result, { requested: 1, refused: 0 })
+            assert.strictEqual((yield* publish(theirs, store)).state, "failed")
+            // The same request again gets the publish that the job requested.
+            assert.strictEqual((yield* publish(product, store)).state, "failed")
+            assert.deepStrictEqual(yield* result, { requested: 1, refused: 0, failed: 1 })
+            // A later publish with success does not change what this job did.
+            yield* repair(shop)
+            yield* publish(product, store)
+            assert.deepStrictEqual(yield* result, { requested: 1, refused: 0, failed: 1 })
           })
         )
       )

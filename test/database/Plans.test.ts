@@ -892,7 +892,7 @@ const jobs = Effect.gen(function* () {
   const publications = yield* PublicationsRepo
   yield* publications.entities(accountId, [product(1), product(2)])
   yield* publications.pendingUntil(accountId, firstStore, null)
-  yield* publications.failedOf(accountId, firstStore, yield* mintId(JobId))
+  yield* publications.failedOf(accountId, yield* mintId(JobId))
   const token = Buffer.from("no token")
   assert.isFalse(yield* (yield* StoresRepo).replaceCredential(accountId, firstStore, token, token))
 

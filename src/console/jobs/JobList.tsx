@@ -5,6 +5,7 @@ import { type JobCommand, Jobs } from "../../jobs/Jobs.ts"
 import { JobId } from "../../model/Ids.ts"
 import { includesRole } from "../../model/Role.ts"
 import type { Store } from "../../model/Store.ts"
+import { PublishJobs } from "../../publishing/PublishJobs.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
@@ -75,14 +76,16 @@ const mayCommand = (visitor: Visitor, command: JobCommand, { author, kind }: Job
   (author.kind === "user" && author.id === visitor.userId && (command !== "resume" || kindsOfEditors.includes(kind)))
 
 /** The list of an account's jobs, and the page of one job, with forms to pause, resume and cancel it. */
-export const jobList: Surface<Jobs | Stores | PageServices> = surfaceOf(
+export const jobList: Surface<Jobs | PublishJobs | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const jobs = yield* Jobs
     const stores = yield* Stores
+    const { withFailures } = yield* PublishJobs
     const { asWatcher, withForm } = yield* makePageHandlers
 
     const naming = Effect.map(stores.list, withStoreName)
+    const toShow = (job: Job) => Effect.zipWith(withFailures(job), naming, (shown, withName) => withName(shown))
 
     return {
       list: asWatcher((visitor) =>
@@ -92,7 +95,7 @@ export const jobList: Surface<Jobs | Stores | PageServices> = surfaceOf(
       ),
       show: asWatcher((visitor, request) =>
         Effect.gen(function* () {
-          const job = (yield* naming)(yield* jobs.get(yield* idInPath(JobId, request)))
+          const job = yield* toShow(yield* jobs.get(yield* idInPath(JobId, request)))
           return html(
             visitor,
             <JobPage visitor={visitor} job={job} note={noteOf(notes, queryOf(request).get("note"))} />
@@ -118,7 +121,7 @@ export const jobList: Surface<Jobs | Stores | PageServices> = surfaceOf(
           const refusal = wordsIn(visitor.pageLanguage)("Refused: {problem}.", {
             problem: changed.left.reasons
           })
-          return html(visitor, <JobPage visitor={visitor} job={(yield* naming)(job)} refusal={refusal} />, {
+          return html(visitor, <JobPage visitor={visitor} job={yield* toShow(job)} refusal={refusal} />, {
             status: 400
           })
         })

@@ -1,4 +1,4 @@
-import { authorName, isLocking, isOpen, isResumable, type Job, jobKinds } from "../../jobs/Job.ts"
+import { authorName, isLocking, isOpen, isPublishing, isResumable, type Job, jobKinds } from "../../jobs/Job.ts"
 import type { JobCommand } from "../../jobs/Jobs.ts"
 import type { Visitor } from "../Browser.ts"
 import { Facts } from "../Field.tsx"
@@ -64,7 +64,11 @@ export const JobPage = ({
       </nav>
       <Refusal text={refusal} />
       {note !== undefined && <Note>{t.say(note)}</Note>}
-      <Live id="job" on={[`job:${job.id}`]} says={progressWords(t, job)}>
+      <Live
+        id="job"
+        on={[`job:${job.id}`, ...(isPublishing(job) ? ["publish" as const] : [])]}
+        says={progressWords(t, job)}
+      >
         {job.problem !== null && (
           <Alert>
             <p>{t.say(job.problem.why)}</p>
@@ -72,7 +76,7 @@ export const JobPage = ({
           </Alert>
         )}
         {isLocking(job) && <p>{t("The catalog is locked until you resume or cancel this job.")}</p>}
-        {job.state === "done" && (job.kind === "publish_selected" || job.kind === "publish_waiting") && (
+        {isPublishing(job) && (job.state === "done" || job.result.failed !== undefined) && (
           <p>
             {t.rich(
               "A product takes its variants and media along, so there can be fewer requests than items. What fails is shown on <link>Home</link>.",

@@ -3,7 +3,7 @@ import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { Imports } from "../../imports/Imports.ts"
-import type { Job } from "../../jobs/Job.ts"
+import { isPublishing, type Job } from "../../jobs/Job.ts"
 import { Jobs } from "../../jobs/Jobs.ts"
 import { EntityKind } from "../../model/Attribute.ts"
 import { NotFound, type PimLocked, type ValidationFailed } from "../../model/Errors.ts"
@@ -41,8 +41,6 @@ const notes = {
 
 /** Maximum number of failed publishes that the page lists. */
 const maxFailures = 20
-
-const publishes = ({ kind }: Job) => kind === "publish_waiting" || kind === "publish_selected"
 
 /** Maximum number of drafts that can be selected. */
 const maxListed = 100
@@ -145,7 +143,7 @@ export const storeList: Surface<
         Effect.map(({ id }) => seeOther(jobPath(id))),
         Effect.catchTag("ValidationFailed", ({ message }) =>
           Effect.flatMap(jobs.openOn(store.id), (open) =>
-            Option.isSome(open) && publishes(open.value)
+            Option.isSome(open) && isPublishing(open.value)
               ? Effect.succeed(toOpenJob(open.value, isForAll && open.value.kind === "publish_waiting"))
               : showPending(
                   visitor,
@@ -204,7 +202,7 @@ export const storeList: Surface<
             : chosenOf(yield* selectedOf(form))
           if (count > 0) return yield* toJob(visitor, store, false, publishJobs.chosen(store.id, kinds, chosen))
           if (!isForFailed) return yield* showPending(visitor, store, "Nothing is selected: select some drafts first.")
-          const open = Option.filter(yield* jobs.openOn(store.id), publishes)
+          const open = Option.filter(yield* jobs.openOn(store.id), isPublishing)
           return Option.isSome(open)
             ? toOpenJob(open.value, false)
             : yield* showPending(visitor, store, "Nothing that failed is left on this store.")
