@@ -44,7 +44,8 @@ export const names: ReadonlyArray<string> = [
   "0020_publish_jobs",
   "0021_failed_drop_effects",
   "0022_list_items",
-  "0023_failed_publishes"
+  "0023_failed_publishes",
+  "0024_import_decisions"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

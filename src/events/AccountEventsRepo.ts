@@ -35,7 +35,9 @@ const make = Effect.gen(function* () {
           ) j
         ), '') AS job,
         coalesce((
-          SELECT md5(string_agg(concat_ws(' ', i.id, i.phase, i.applied, i.step, i.step_done, i.updated_at), ',' ORDER BY i.id))
+          SELECT md5(string_agg(
+            concat_ws(' ', i.id, i.phase, i.applied, i.step, i.step_done, i.updated_at, i.decision_writes), ',' ORDER BY i.id
+          ))
           FROM import_run i WHERE i.account_id = ${accountId}
         ), '') AS import,
         coalesce((

@@ -31,13 +31,19 @@ const makeDecisions = (sql: SqlClient.SqlClient) => {
       scope: ConflictScope,
       decision: ConflictDecision
     ) => sql`
-      UPDATE import_conflict c
-      SET decision = ${decision}, decided_kind = ${actor.kind}, decided_id = ${actor.id}::uuid, decided_at = app_now(),
-          decided_name = ${actor.name}::text
-      WHERE c.account_id = ${accountId} AND c.run_id = ${id}
-        AND (${ordinals}::integer[] IS NULL OR c.ordinal = ANY(${ordinals}))
-        AND (${scope} = 'all' OR c.decision IS NULL OR (${scope} = 'others' AND c.decision <> ${decision}))
-      RETURNING c.ordinal`
+      WITH decided AS (
+        UPDATE import_conflict c
+        SET decision = ${decision}, decided_kind = ${actor.kind}, decided_id = ${actor.id}::uuid, decided_at = app_now(),
+            decided_name = ${actor.name}::text
+        WHERE c.account_id = ${accountId} AND c.run_id = ${id}
+          AND (${ordinals}::integer[] IS NULL OR c.ordinal = ANY(${ordinals}))
+          AND (${scope} = 'all' OR c.decision IS NULL OR (${scope} = 'others' AND c.decision <> ${decision}))
+        RETURNING c.ordinal
+      ), counted AS (
+        UPDATE import_run r SET decision_writes = r.decision_writes + 1
+        WHERE r.account_id = ${accountId} AND r.id = ${id} AND EXISTS (SELECT FROM decided)
+      )
+      SELECT d.ordinal FROM decided d`
   )
   const tally = findSingle(DecisionTally)(
     (accountId: AccountId, id: ImportId) => sql`

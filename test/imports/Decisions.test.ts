@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { AccountEventsRepo } from "../../src/events/AccountEventsRepo.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
@@ -46,6 +47,29 @@ for (const engine of featureEngines)
             assert.deepInclude(accepting, { _tag: "DecidedMeanwhile", conflicts: [2] })
             assert.deepStrictEqual(yield* decided, [null, "take_store", null])
             assert.deepInclude(yield* imports.get(id), { phase: "reviewing", applied: 0 })
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("are seen by a process that hears no announcements, each time that they change", () =>
+        Effect.gen(function* () {
+          const { actor, id } = yield* aConflictReview(4)
+          const { read } = yield* AccountEventsRepo
+          yield* Effect.gen(function* () {
+            const imports = yield* Imports
+            const before = yield* imports.get(id)
+            const state = Effect.map(read(actor.accountId), (work) => work?.import)
+            const seen = [yield* state]
+            for (const decision of ["take_store", "keep_draft"] as const) {
+              yield* imports.decide(id, [2], decision)
+              seen.push(yield* state)
+            }
+            assert.strictEqual(new Set(seen).size, 3)
+            // A form without a decision changes nothing.
+            assert.strictEqual(yield* imports.decideEach(id, { decisions: new Map(), seen: new Map() }), 0)
+            assert.strictEqual(yield* state, seen.at(-1))
+            // The review is discarded seven days after it began, however often somebody decides.
+            assert.strictEqual((yield* imports.get(id)).updatedAt, before.updatedAt)
           }).pipe(actingAs(actor))
         })
       )
