@@ -10,8 +10,8 @@ import type { KeyRules } from "../model/KeyRules.ts"
 
 /**
  * A change of the drafts of many entities. `SetField`: writes one field; `storeId` null: the canonical value, else the override of a
- * store. `value` null: empties the canonical value, or removes the override. `AddToStore`: adds the entities to a store; products
- * with their variants.
+ * store. `value` null: empties the canonical value, or removes the override. `AddToStore`: adds the entities to a store with their
+ * galleries; products with their variants.
  */
 export const BulkChange = Schema.Union(
   Schema.TaggedStruct("SetField", {

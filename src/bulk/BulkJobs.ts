@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
+import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import { type ChosenEntities, maxListedIds } from "../catalog/MerchantLists.ts"
 import { Transaction } from "../database/Transaction.ts"
 import type { LockedCatalog } from "../drafts/CatalogChange.ts"
@@ -43,6 +44,7 @@ const storeGone = () =>
 /** The kind of job that changes the drafts of a selection. */
 export const makeBulkKinds = Effect.gen(function* () {
   const awaitFilterStore = yield* makeAwaitFilterStore
+  const catalog = yield* CatalogRepo
   const changes = yield* CatalogChanges
   const definitions = yield* MetafieldDefinitions
   const importLock = yield* ImportLockRepo
@@ -78,16 +80,16 @@ export const makeBulkKinds = Effect.gen(function* () {
   const write = (accountId: AccountId, input: BulkWork, items: ReadonlyArray<BulkItem>) =>
     Effect.gen(function* () {
       const { change, kind } = input
+      const ids = items.map(({ id }) => id)
+      const media = change._tag === "AddToStore" ? yield* catalog.mediaOf(accountId, ids) : []
       const { locked, remedy } = yield* Effect.orDie(
-        changes.applyRemedy(
-          items.map(({ id }) => id),
-          (before: LockedCatalog) =>
-            Effect.gen(function* () {
-              const isGone = change.storeId !== null && !before.storeIds.includes(change.storeId)
-              const rules = yield* definitions.rulesFor(accountId, kind, change._tag === "SetField" ? [change.key] : [])
-              const step = isGone ? { changes: [], refused: [] } : decideStep(input, items, rules)(before)
-              return { ...step, isGone, before: before.revisions }
-            })
+        changes.applyRemedy([...ids, ...media], (before: LockedCatalog) =>
+          Effect.gen(function* () {
+            const isGone = change.storeId !== null && !before.storeIds.includes(change.storeId)
+            const rules = yield* definitions.rulesFor(accountId, kind, change._tag === "SetField" ? [change.key] : [])
+            const step = isGone ? { changes: [], refused: [] } : decideStep(input, items, rules)(before)
+            return { ...step, isGone, before: before.revisions }
+          })
         )
       )
       if (remedy.isGone) return yield* storeGone()

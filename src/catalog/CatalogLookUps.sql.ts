@@ -1,5 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
+import { planCustom } from "../database/PlannerHints.ts"
 import { findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
@@ -10,7 +11,7 @@ import { placeOfGone, type RelatedPlace, relatedPageOf } from "./CatalogRows.ts"
 /** Finds entities by id, SKU or handle, and the entities that are related to an entity. */
 export const makeCatalogLookUps = (
   sql: SqlClient
-): Pick<Context.Tag.Service<CatalogRepo>, "kindOf" | "related" | "withHandle" | "withSku"> => {
+): Pick<Context.Tag.Service<CatalogRepo>, "kindOf" | "mediaOf" | "related" | "withHandle" | "withSku"> => {
   const findKind = findOne(Schema.Struct({ kind: EntityKind }))(
     (accountId: string, id: EntityId) => sql`SELECT kind FROM entity WHERE account_id = ${accountId} AND id = ${id}`
   )
@@ -30,6 +31,15 @@ export const makeCatalogLookUps = (
       SELECT e.id FROM entity e
       WHERE e.account_id = ${accountId} AND e.kind = 'variant' AND e.attributes #>> '{sku,value}' = ${sku}
       ORDER BY e.id`
+  )
+
+  const findMediaOf = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: string, ids: ReadonlyArray<EntityId>) => sql`
+      SELECT DISTINCT g.media_id AS id
+      FROM unnest(${ids}::uuid[]) AS k (id)
+      CROSS JOIN LATERAL (
+        SELECT o.media_id FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0
+      ) g ${sql.literal(planCustom)}`
   )
 
   const findRelated = findAll(
@@ -91,6 +101,7 @@ export const makeCatalogLookUps = (
           Option.map(({ kind }) => kind)
         )
       ),
+    mediaOf: (accountId, ids) => Effect.map(findMediaOf(accountId, ids), (rows) => rows.map(({ id }) => id)),
     withHandle: findWithHandle,
     withSku: (accountId, sku) => Effect.map(findWithSku(accountId, sku), (rows) => rows.map(({ id }) => id)),
     related: (accountId, id, after, limit) =>

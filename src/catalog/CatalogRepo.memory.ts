@@ -23,6 +23,53 @@ import { type EntityRecord, type EntityRow, type Include, includedOf, mediaTypeO
 import { layersOf } from "./SearchedFields.ts"
 import { matches } from "./SearchText.ts"
 
+/** As `makeCatalogLookUps`. */
+const makeLookUps = (
+  store: MemoryStore["Type"]
+): Pick<CatalogRepo["Type"], "kindOf" | "mediaOf" | "related" | "withHandle" | "withSku"> => ({
+  kindOf: (accountId, id) =>
+    Effect.map(Ref.get(store), (state) => Option.fromNullable(state.get(accountId)?.entities.get(id)?.aggregate.kind)),
+  withSku: (accountId, sku) =>
+    Effect.map(Ref.get(store), (state) =>
+      [...(state.get(accountId)?.entities.values() ?? [])]
+        .flatMap(({ aggregate: { attributes, id, kind } }) =>
+          kind === "variant" && valueOf(attributes, "sku") === sku ? [id] : []
+        )
+        .sort()
+    ),
+  withHandle: (accountId, handle) =>
+    Effect.map(Ref.get(store), (state) =>
+      [...(state.get(accountId)?.entities.values() ?? [])]
+        .map(({ aggregate }) => aggregate)
+        .filter(
+          ({ attributes, kind }) =>
+            (kind === "product" || kind === "collection") && valueOf(attributes, "handle") === handle
+        )
+        .map(({ id, kind }) => ({ id, kind }))
+        .sort((left, right) => (`${left.kind} ${left.id}` < `${right.kind} ${right.id}` ? -1 : 1))
+    ),
+  mediaOf: (accountId, ids) =>
+    Effect.map(Ref.get(store), (state) => {
+      const galleries = ids.flatMap((id) => state.get(accountId)?.entities.get(id)?.aggregate.gallery ?? [])
+      return [...new Set(galleries.map(({ mediaId }) => mediaId))]
+    }),
+  related: (accountId, id, after, limit) =>
+    Effect.map(Ref.get(store), (state) => {
+      const account = state.get(accountId)
+      const found = account?.entities.get(id)
+      const places = account === undefined || found === undefined ? [] : relatedTo(account, found.aggregate)
+      const now = places.find((place) => place.list === after.list && place.id === after.id)
+      const rows = places
+        .filter((place) => byPlace(place, now ?? placeOfGone(after)) > 0)
+        .sort(byPlace)
+        .flatMap((place) => {
+          const entity = account?.entities.get(place.id)
+          return entity === undefined ? [] : [{ ...place, row: JSON.stringify(rowOf(entity)) }]
+        })
+      return relatedPageOf(rows, limit)
+    })
+})
+
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerCatalogRepoMemory = Layer.effect(
   CatalogRepo,
@@ -64,44 +111,7 @@ export const layerCatalogRepoMemory = Layer.effect(
               ])
           )
         }),
-      kindOf: (accountId, id) =>
-        Effect.map(Ref.get(store), (state) =>
-          Option.fromNullable(state.get(accountId)?.entities.get(id)?.aggregate.kind)
-        ),
-      withSku: (accountId, sku) =>
-        Effect.map(Ref.get(store), (state) =>
-          [...(state.get(accountId)?.entities.values() ?? [])]
-            .flatMap(({ aggregate: { attributes, id, kind } }) =>
-              kind === "variant" && valueOf(attributes, "sku") === sku ? [id] : []
-            )
-            .sort()
-        ),
-      withHandle: (accountId, handle) =>
-        Effect.map(Ref.get(store), (state) =>
-          [...(state.get(accountId)?.entities.values() ?? [])]
-            .map(({ aggregate }) => aggregate)
-            .filter(
-              ({ attributes, kind }) =>
-                (kind === "product" || kind === "collection") && valueOf(attributes, "handle") === handle
-            )
-            .map(({ id, kind }) => ({ id, kind }))
-            .sort((left, right) => (`${left.kind} ${left.id}` < `${right.kind} ${right.id}` ? -1 : 1))
-        ),
-      related: (accountId, id, after, limit) =>
-        Effect.map(Ref.get(store), (state) => {
-          const account = state.get(accountId)
-          const found = account?.entities.get(id)
-          const places = account === undefined || found === undefined ? [] : relatedTo(account, found.aggregate)
-          const now = places.find((place) => place.list === after.list && place.id === after.id)
-          const rows = places
-            .filter((place) => byPlace(place, now ?? placeOfGone(after)) > 0)
-            .sort(byPlace)
-            .flatMap((place) => {
-              const entity = account?.entities.get(place.id)
-              return entity === undefined ? [] : [{ ...place, row: JSON.stringify(rowOf(entity)) }]
-            })
-          return relatedPageOf(rows, limit)
-        }),
+      ...makeLookUps(store),
       find: (accountId, kind, id) =>
         Effect.map(
           entity(accountId, kind, id),

@@ -1,5 +1,5 @@
 import { Either, Schema } from "effect"
-import { byPosition, type GalleryEntry } from "../catalog/Aggregate.ts"
+import { type Aggregate, byPosition, type GalleryEntry } from "../catalog/Aggregate.ts"
 import { AttributeTriple, EntityKind } from "../model/Attribute.ts"
 import { AttributeEdit, attributeIssues, textIssues } from "../model/AttributeRules.ts"
 import { type Issue, NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -112,8 +112,38 @@ export const decideUpdate =
     })
 
 /**
- * Adds an entity to a store. A product is added with all its variants, because its first publish includes them. A variant can
- * be added only after its product. NotFound: the entity or the store does not exist.
+ * The changes that show the gallery of an entity on a store that it is added to: the entries that another of its stores shows, or all if
+ * it is on no other. None if a media file of the gallery is not locked: then the gallery was written after its media were read.
+ */
+const showGallery = (
+  { gallery, id, storeIds }: Aggregate,
+  storeId: StoreId,
+  locked: LockedCatalog
+): ReadonlyArray<CatalogChange> => {
+  const entries = gallery.map(({ mediaId, storeIds: on }) => ({
+    mediaId,
+    storeIds: on.filter((other) => locked.storeIds.includes(other))
+  }))
+  const shown = entries.filter(
+    ({ storeIds: on }) =>
+      !on.includes(storeId) && (storeIds.length === 0 || on.some((other) => storeIds.includes(other)))
+  )
+  if (shown.length === 0 || !entries.every(({ mediaId }) => locked.aggregates.has(mediaId))) return []
+  return [
+    ...shown.map(({ mediaId }) => CatalogChange.AddToStore({ entityId: mediaId, storeId })),
+    CatalogChange.SetGallery({
+      entityId: id,
+      entries: entries.map((entry) =>
+        shown.includes(entry) ? { ...entry, storeIds: [...entry.storeIds, storeId] } : entry
+      )
+    })
+  ]
+}
+
+/**
+ * Adds an entity to a store, and shows its gallery there if the media of the gallery are locked. A product is added with all its
+ * variants, because its first publish includes them. A variant can be added only after its product. NotFound: the entity or the store
+ * does not exist.
  */
 export const decideAddition =
   (entityId: EntityId, storeId: StoreId) =>
@@ -139,7 +169,10 @@ export const decideAddition =
         .filter(({ parentId }) => parentId === entityId)
         .sort(byPosition)
       return {
-        changes: [aggregate, ...variants].map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
+        changes: [
+          ...[aggregate, ...variants].map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
+          ...showGallery(aggregate, storeId, locked)
+        ],
         basedOn: new Map()
       }
     })

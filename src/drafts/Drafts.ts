@@ -119,6 +119,14 @@ const makeUpdateGallery = (write: ReturnType<typeof makeWrite>) =>
       )
   )
 
+const makeAddStoreVersion = (catalog: CatalogRepo["Type"], write: ReturnType<typeof makeWrite>) =>
+  Effect.fn("Drafts.addStoreVersion")(function* (id: EntityId, storeId: StoreId) {
+    const { accountId } = yield* CurrentActor
+    const media = yield* catalog.mediaOf(accountId, [id])
+    // An addition is based on no revision, because it overwrites nothing. So RevisionConflict is a defect.
+    return yield* Effect.catchTag(write(id, decideAddition(id, storeId), [], media), "RevisionConflict", Effect.die)
+  })
+
 const make = Effect.gen(function* () {
   const catalog = yield* CatalogRepo
   const find = makeFind(catalog)
@@ -130,8 +138,9 @@ const make = Effect.gen(function* () {
     Effect.gen(function* () {
       for (const [, request] of updates) yield* checkUpdate(request)
       const { accountId } = yield* CurrentActor
+      const others = updates.some(([{ addsToStore }]) => addsToStore) ? yield* catalog.mediaOf(accountId, [id]) : []
       const keys = updates.flatMap(([, { attributes }]) => attributes.map(({ key }) => key))
-      return yield* write(id, (locked) =>
+      const decide = (locked: LockedCatalog) =>
         Effect.gen(function* () {
           const kind = locked.aggregates.get(id)?.kind
           if (kind === undefined) return yield* new NotFound()
@@ -144,7 +153,7 @@ const make = Effect.gen(function* () {
             basedOn: new Map(decisions.flatMap(({ basedOn }) => [...basedOn]))
           }
         })
-      )
+      return yield* write(id, decide, [], others)
     })
 
   const update = (id: EntityId, layer: UpdatedLayer, request: AttributesUpdate) => updateAll(id, [[layer, request]])
@@ -177,13 +186,10 @@ const make = Effect.gen(function* () {
      */
     updateGallery: makeUpdateGallery(write),
     /**
-     * Adds an entity to a store; a product with all its variants. ValidationFailed: the entity is on the store already, or it is a
+     * Adds an entity to a store with its gallery; a product with all its variants. ValidationFailed: the entity is on the store already, or it is a
      * variant whose product is not on the store.
      */
-    addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id: EntityId, storeId: StoreId) =>
-      // An addition is based on no revision, because it overwrites nothing. So RevisionConflict is a defect.
-      Effect.catchTag(write(id, decideAddition(id, storeId)), "RevisionConflict", Effect.die)
-    ),
+    addStoreVersion: makeAddStoreVersion(catalog, write),
     /** The values of a draft. `storeId` null: canonical. NotFound: the entity does not exist, or is not on the store. */
     get: Effect.fn("Drafts.get")(function* (id: EntityId, storeId: StoreId | null) {
       const { accountId } = yield* CurrentActor

@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Exit, Option } from "effect"
 import type { BulkChange } from "../../src/bulk/BulkChange.ts"
 import { BulkJobs, maxNamedEntities } from "../../src/bulk/BulkJobs.ts"
 import type { MerchantFilters } from "../../src/catalog/MerchantLists.ts"
@@ -214,6 +214,11 @@ for (const engine of serviceEngines) {
         inShop(({ a, b, lamp, stove, tent }) =>
           Effect.gen(function* () {
             const variant = yield* anEntity("variant", { sku: "S-1" }, { of: stove })
+            const picture = yield* anEntity("media", { url: "https://cdn.example/both.png" })
+            const entries = [{ mediaId: picture, storeIds: [a.id] }]
+            yield* (yield* CatalogChanges)
+              .apply([stove, lamp].map((entityId) => CatalogChange.SetGallery({ entityId, entries })))
+              .pipe(Effect.orDie)
             const job = yield* run([tent, stove, lamp], { _tag: "AddToStore", storeId: b.id })
             assert.deepInclude(job, {
               title: "Add 3 products to b.example",
@@ -222,6 +227,15 @@ for (const engine of serviceEngines) {
             })
             for (const id of [stove, lamp, variant])
               assert.strictEqual((yield* Effect.orDie((yield* Drafts).get(id, b.id))).store_id, b.id)
+            // Both show the picture, which is on the store now.
+            for (const [id, storeIds] of [
+              [stove, [a.id, b.id]],
+              [lamp, [b.id]]
+            ] as const) {
+              const { gallery } = yield* Effect.orDie((yield* Drafts).sheet(id))
+              assert.deepStrictEqual(gallery, [{ mediaId: picture, storeIds }])
+            }
+            assert.isTrue(Exit.isSuccess(yield* Effect.exit((yield* Drafts).get(picture, b.id))))
             const other = yield* anEntity("product", { title: "Other" })
             const child = yield* anEntity("variant", { sku: "O-1", title: "Small" }, { of: other })
             assert.deepInclude(yield* run([variant, child], { _tag: "AddToStore", storeId: a.id }, "variant"), {

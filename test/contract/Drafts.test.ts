@@ -17,7 +17,8 @@ import {
   CatalogChange,
   CatalogChanges,
   Drafts,
-  definedAs
+  definedAs,
+  Stores
 } from "../../src/testing/index.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 import { decimal, fitting, metafieldTypes, misfits, titleOfMedia, unknownKey } from "./DraftValues.ts"
@@ -440,6 +441,81 @@ for (const engine of featureServiceEngines) {
                 assert.deepStrictEqual((yield* drafts.addStoreVersion(ids[kind], there.id)).stores, onTwo)
             })
           )
+      )
+
+      it.effect("adding an entity to a store shows there the pictures that another of its stores shows", () =>
+        inCatalog(({ here, ids, there }) =>
+          Effect.gen(function* () {
+            const { apply } = yield* CatalogChanges
+            const drafts = yield* Drafts
+            const [shown, hidden] = [ids.media, yield* anEntity("media", { url: "https://cdn.example/b.png" })]
+            const show = (entityId: EntityId, storeIds: ReadonlyArray<StoreId>) =>
+              apply([
+                CatalogChange.SetGallery({
+                  entityId,
+                  entries: [
+                    { mediaId: hidden, storeIds: [] },
+                    { mediaId: shown, storeIds }
+                  ]
+                })
+              ])
+            const galleryOf = (id: EntityId) =>
+              Effect.map(drafts.sheet(id), ({ gallery }) => gallery.map((entry) => [entry.mediaId, entry.storeIds]))
+            const storesOf = (id: EntityId) =>
+              Effect.map(drafts.projections(id), (all) => all.map(({ store_id }) => store_id))
+
+            for (const kind of ["product", "collection"] as const) {
+              yield* show(ids[kind], [here.id])
+              const revision = yield* revisionOf(ids[kind])
+              const { draft_revision } = yield* drafts.addStoreVersion(ids[kind], there.id)
+              assert.strictEqual(draft_revision, revision + 1)
+              assert.deepStrictEqual(yield* galleryOf(ids[kind]), [
+                [hidden, []],
+                [shown, [here.id, there.id]]
+              ])
+            }
+            assert.deepStrictEqual(yield* storesOf(shown), [here.id, there.id])
+            assert.deepStrictEqual(yield* storesOf(hidden), [])
+            const [addition] = yield* histories(ids.product)
+            assert.deepInclude(addition, { draft_revision: yield* revisionOf(ids.product) })
+
+            // An entity that is on no store shows its whole gallery on the first one, also if its values are written with it.
+            const stove = yield* anEntity("product", { title: "Stove" })
+            yield* show(stove, [])
+            yield* drafts.updateVersionAttributes(
+              stove,
+              there.id,
+              { draft_revision: yield* revisionOf(stove), attributes: [{ key: "title", value: "Burner" }] },
+              true
+            )
+            assert.deepStrictEqual(yield* galleryOf(stove), [
+              [hidden, [there.id]],
+              [shown, [there.id]]
+            ])
+            assert.deepStrictEqual(yield* storesOf(hidden), [there.id])
+          })
+        )
+      )
+
+      it.effect("the pictures of an unlinked store stay when the entity is added to another one", () =>
+        inCatalog(({ here, ids, there }) =>
+          Effect.gen(function* () {
+            const stores = yield* Stores
+            const drafts = yield* Drafts
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.SetGallery({
+                entityId: ids.product,
+                entries: [{ mediaId: ids.media, storeIds: [here.id] }]
+              })
+            ])
+            const gallery = Effect.map(drafts.sheet(ids.product), (sheet) => sheet.gallery)
+            yield* stores.unlink(here.domain)
+            yield* drafts.addStoreVersion(ids.product, there.id)
+            assert.deepStrictEqual(yield* gallery, [{ mediaId: ids.media, storeIds: [there.id] }])
+            yield* stores.link({ domain: here.domain })
+            assert.deepStrictEqual(yield* gallery, [{ mediaId: ids.media, storeIds: [here.id, there.id] }])
+          })
+        )
       )
 
       it.effect(

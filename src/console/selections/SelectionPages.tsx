@@ -327,7 +327,7 @@ export const reviewWords = {
     where: "Store",
     count: "Changes",
     explanation:
-      "Products come with their variants, and nothing is published. What is on the store already does not change.",
+      "Products come with their variants and pictures, and nothing is published. What is on the store already does not change.",
     begin: "Add {things}"
   },
   publish: {
