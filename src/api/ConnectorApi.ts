@@ -60,7 +60,7 @@ const ProjectionArgument = Schema.Struct({
   add_to_channel: optional(
     Schema.Boolean.annotations({
       description:
-        "If true and the master is not on the channel, adds it with its pictures as a draft; a product is added with all variants."
+        "If true and the master is not on the channel, adds it as a draft; a product comes with its variants and pictures."
     })
   )
 })

@@ -1,6 +1,6 @@
 import { Either, Schema } from "effect"
 import type { CatalogChange, LockedCatalog } from "../drafts/CatalogChange.ts"
-import { decideAddition, decideUpdate } from "../drafts/DraftWrite.ts"
+import { decideAddition, decideUpdate, hasGallery } from "../drafts/DraftWrite.ts"
 import { FoundEntities } from "../jobs/FoundEntities.ts"
 import type { JobError } from "../jobs/Job.ts"
 import { EntityKind, titleOf } from "../model/Attribute.ts"
@@ -10,8 +10,8 @@ import type { KeyRules } from "../model/KeyRules.ts"
 
 /**
  * A change of the drafts of many entities. `SetField`: writes one field; `storeId` null: the canonical value, else the override of a
- * store. `value` null: empties the canonical value, or removes the override. `AddToStore`: adds the entities to a store with their
- * galleries; products with their variants.
+ * store. `value` null: empties the canonical value, or removes the override. `AddToStore`: adds the entities to a store; products
+ * with their variants and galleries.
  */
 export const BulkChange = Schema.Union(
   Schema.TaggedStruct("SetField", {
@@ -73,6 +73,8 @@ export const decideStep =
   ({ change, kind }: BulkWork, items: ReadonlyArray<BulkItem>, rules: KeyRules) =>
   (locked: LockedCatalog): BulkStep => {
     const decide = ({ id, revision }: BulkItem): Decided => {
+      if (change._tag === "AddToStore" && !hasGallery(locked, id, change.storeId))
+        return Either.left("somebody changed its pictures at the same moment: add it again")
       if (change._tag === "AddToStore")
         return locked.aggregates.get(id)?.storeIds.includes(change.storeId) === true
           ? Either.right([])

@@ -35,6 +35,9 @@ type CollectedInput = Exclude<BulkInput, BulkWork>
 const workOf = (input: BulkInput): BulkWork =>
   "found" in input ? { kind: input.found.kinds[0], change: input.change } : input
 
+/** Maximum number of entities that one step adds to a store. Products come with their variants and media, which are locked with them. */
+const maxAdded = 50
+
 const storeGone = () =>
   new JobStopped({
     why: "The store is no longer linked.",
@@ -81,7 +84,7 @@ export const makeBulkKinds = Effect.gen(function* () {
     Effect.gen(function* () {
       const { change, kind } = input
       const ids = items.map(({ id }) => id)
-      const media = change._tag === "AddToStore" ? yield* catalog.mediaOf(accountId, ids) : []
+      const media = change._tag === "AddToStore" ? yield* catalog.mediaToAdd(accountId, change.storeId, ids) : []
       const { locked, remedy } = yield* Effect.orDie(
         changes.applyRemedy([...ids, ...media], (before: LockedCatalog) =>
           Effect.gen(function* () {
@@ -112,9 +115,14 @@ export const makeBulkKinds = Effect.gen(function* () {
             return "found" in input
               ? yield* Effect.catchTag(collect({ accountId, id, size }, input.found, place), "NotFound", storeGone)
               : yield* Effect.dieMessage("The job has a list of entities already.")
-          const items = yield* repo.take(accountId, id, size)
+          const work = workOf(input)
+          const items = yield* repo.take(
+            accountId,
+            id,
+            work.change._tag === "AddToStore" ? Math.min(size, maxAdded) : size
+          )
           if (items.length === 0) return { _tag: "Progress", cursor: null, done: 0 }
-          const { changed, refused } = yield* write(accountId, workOf(input), items)
+          const { changed, refused } = yield* write(accountId, work, items)
           return {
             _tag: "Progress",
             cursor: place + items.length,

@@ -11,7 +11,7 @@ import { placeOfGone, type RelatedPlace, relatedPageOf } from "./CatalogRows.ts"
 /** Finds entities by id, SKU or handle, and the entities that are related to an entity. */
 export const makeCatalogLookUps = (
   sql: SqlClient
-): Pick<Context.Tag.Service<CatalogRepo>, "kindOf" | "mediaOf" | "related" | "withHandle" | "withSku"> => {
+): Pick<Context.Tag.Service<CatalogRepo>, "kindOf" | "mediaToAdd" | "related" | "withHandle" | "withSku"> => {
   const findKind = findOne(Schema.Struct({ kind: EntityKind }))(
     (accountId: string, id: EntityId) => sql`SELECT kind FROM entity WHERE account_id = ${accountId} AND id = ${id}`
   )
@@ -33,12 +33,21 @@ export const makeCatalogLookUps = (
       ORDER BY e.id`
   )
 
-  const findMediaOf = findAll(Schema.Struct({ id: EntityId }))(
-    (accountId: string, ids: ReadonlyArray<EntityId>) => sql`
+  const findMediaToAdd = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: string, storeId: string, ids: ReadonlyArray<EntityId>) => sql`
       SELECT DISTINCT g.media_id AS id
       FROM unnest(${ids}::uuid[]) AS k (id)
       CROSS JOIN LATERAL (
-        SELECT o.media_id FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = k.id OFFSET 0
+        SELECT o.id FROM entity o
+        WHERE o.account_id = ${accountId} AND o.id = k.id AND o.kind = 'product'
+          AND NOT EXISTS (
+            SELECT FROM store_version v
+            WHERE v.account_id = ${accountId} AND v.entity_id = k.id AND v.store_id = ${storeId}::uuid
+          )
+        OFFSET 0
+      ) e
+      CROSS JOIN LATERAL (
+        SELECT o.media_id FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = e.id OFFSET 0
       ) g ${sql.literal(planCustom)}`
   )
 
@@ -101,7 +110,8 @@ export const makeCatalogLookUps = (
           Option.map(({ kind }) => kind)
         )
       ),
-    mediaOf: (accountId, ids) => Effect.map(findMediaOf(accountId, ids), (rows) => rows.map(({ id }) => id)),
+    mediaToAdd: (accountId, storeId, ids) =>
+      Effect.map(findMediaToAdd(accountId, storeId, ids), (rows) => rows.map(({ id }) => id)),
     withHandle: findWithHandle,
     withSku: (accountId, sku) => Effect.map(findWithSku(accountId, sku), (rows) => rows.map(({ id }) => id)),
     related: (accountId, id, after, limit) =>

@@ -26,7 +26,7 @@ import { matches } from "./SearchText.ts"
 /** As `makeCatalogLookUps`. */
 const makeLookUps = (
   store: MemoryStore["Type"]
-): Pick<CatalogRepo["Type"], "kindOf" | "mediaOf" | "related" | "withHandle" | "withSku"> => ({
+): Pick<CatalogRepo["Type"], "kindOf" | "mediaToAdd" | "related" | "withHandle" | "withSku"> => ({
   kindOf: (accountId, id) =>
     Effect.map(Ref.get(store), (state) => Option.fromNullable(state.get(accountId)?.entities.get(id)?.aggregate.kind)),
   withSku: (accountId, sku) =>
@@ -48,10 +48,12 @@ const makeLookUps = (
         .map(({ id, kind }) => ({ id, kind }))
         .sort((left, right) => (`${left.kind} ${left.id}` < `${right.kind} ${right.id}` ? -1 : 1))
     ),
-  mediaOf: (accountId, ids) =>
+  mediaToAdd: (accountId, storeId, ids) =>
     Effect.map(Ref.get(store), (state) => {
-      const galleries = ids.flatMap((id) => state.get(accountId)?.entities.get(id)?.aggregate.gallery ?? [])
-      return [...new Set(galleries.map(({ mediaId }) => mediaId))]
+      const added = ids
+        .flatMap((id) => state.get(accountId)?.entities.get(id)?.aggregate ?? [])
+        .filter(({ kind, versions }) => kind === "product" && !versions.some((each) => each.storeId === storeId))
+      return [...new Set(added.flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId)))]
     }),
   related: (accountId, id, after, limit) =>
     Effect.map(Ref.get(store), (state) => {

@@ -69,8 +69,12 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       accountId: AccountId,
       handle: string
     ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>>
-    /** The media of the galleries of these entities, each once. */
-    readonly mediaOf: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<EntityId>>
+    /** The media in the galleries of those of these entities that are products and not on the store, each once. */
+    readonly mediaToAdd: (
+      accountId: AccountId,
+      storeId: StoreId,
+      ids: ReadonlyArray<EntityId>
+    ) => Effect.Effect<ReadonlyArray<EntityId>>
     /**
      * List rows of related entities, after a place: variants of a product by position; media in gallery order;
      * collections by id; products (the product of a variant, the members of a collection by position). For a media file, each list

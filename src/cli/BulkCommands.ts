@@ -71,9 +71,7 @@ const add = Command.make(
     json
   },
   ({ to, ...rest }) => run(null, Option.some(to), rest)
-).pipe(
-  Command.withDescription("Add many entities to a store with their pictures, products with their variants, as a job.")
-)
+).pipe(Command.withDescription("Add many entities to a store, products with their variants and pictures, as a job."))
 
 export const bulkCommand = Command.make("bulk").pipe(
   Command.withDescription("Changes of the drafts of many entities."),

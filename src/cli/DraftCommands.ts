@@ -174,7 +174,7 @@ const add = Command.make(
       }),
       withAdmin
     )
-).pipe(Command.withDescription("Add an entity to a store with its pictures; a product is added with its variants."))
+).pipe(Command.withDescription("Add an entity to a store; a product is added with its variants and pictures."))
 
 export const storeVersionCommand = Command.make("store-version").pipe(
   Command.withDescription("Versions of entities on stores."),

@@ -112,38 +112,55 @@ export const decideUpdate =
     })
 
 /**
- * The changes that show the gallery of an entity on a store that it is added to: the entries that another of its stores shows, or all if
- * it is on no other. None if a media file of the gallery is not locked: then the gallery was written after its media were read.
+ * Whether the media of an entity's gallery are locked, if an addition to the store shows them. False: the gallery was written after its
+ * media were read. The write must start over then, because locking these media now would break the order of locks.
+ */
+export const hasGallery = (locked: LockedCatalog, entityId: EntityId, storeId: StoreId): boolean => {
+  const aggregate = locked.aggregates.get(entityId)
+  return (
+    aggregate?.kind !== "product" ||
+    aggregate.storeIds.includes(storeId) ||
+    aggregate.gallery.every(({ mediaId }) => locked.aggregates.has(mediaId))
+  )
+}
+
+/**
+ * The changes that show the gallery of a product on a store that it is added to: the entries that another of its stores shows. If it is
+ * on no linked store: those that an unlinked store shows, else all. If it was on this store before, the entries of then.
  */
 const showGallery = (
-  { gallery, id, storeIds }: Aggregate,
+  { gallery, id, kind, storeIds }: Aggregate,
   storeId: StoreId,
-  locked: LockedCatalog
+  linked: ReadonlyArray<StoreId>
 ): ReadonlyArray<CatalogChange> => {
-  const entries = gallery.map(({ mediaId, storeIds: on }) => ({
-    mediaId,
-    storeIds: on.filter((other) => locked.storeIds.includes(other))
-  }))
-  const shown = entries.filter(
-    ({ storeIds: on }) =>
-      !on.includes(storeId) && (storeIds.length === 0 || on.some((other) => storeIds.includes(other)))
-  )
-  if (shown.length === 0 || !entries.every(({ mediaId }) => locked.aggregates.has(mediaId))) return []
+  // No other kind publishes its pictures.
+  if (kind !== "product") return []
+  const shownBy = (isMeant: (store: StoreId) => boolean) => gallery.filter((entry) => entry.storeIds.some(isMeant))
+  const addMedia = (entries: typeof gallery) =>
+    entries.map(({ mediaId }) => CatalogChange.AddToStore({ entityId: mediaId, storeId }))
+  const former = shownBy((store) => store === storeId)
+  if (former.length > 0) return addMedia(former)
+  const elsewhere = shownBy((store) => storeIds.length === 0 || storeIds.includes(store))
+  const shown = storeIds.length === 0 && elsewhere.length === 0 ? gallery : elsewhere
+  if (shown.length === 0) return []
   return [
-    ...shown.map(({ mediaId }) => CatalogChange.AddToStore({ entityId: mediaId, storeId })),
+    ...addMedia(shown),
     CatalogChange.SetGallery({
       entityId: id,
-      entries: entries.map((entry) =>
-        shown.includes(entry) ? { ...entry, storeIds: [...entry.storeIds, storeId] } : entry
-      )
+      entries: gallery.map((entry) => ({
+        mediaId: entry.mediaId,
+        storeIds: [
+          ...entry.storeIds.filter((store) => linked.includes(store)),
+          ...(shown.includes(entry) ? [storeId] : [])
+        ]
+      }))
     })
   ]
 }
 
 /**
- * Adds an entity to a store, and shows its gallery there if the media of the gallery are locked. A product is added with all its
- * variants, because its first publish includes them. A variant can be added only after its product. NotFound: the entity or the store
- * does not exist.
+ * Adds an entity to a store. A product is added with all its variants, because its first publish includes them, and its gallery is shown
+ * there (see `hasGallery`). A variant can be added only after its product. NotFound: the entity or the store does not exist.
  */
 export const decideAddition =
   (entityId: EntityId, storeId: StoreId) =>
@@ -171,7 +188,7 @@ export const decideAddition =
       return {
         changes: [
           ...[aggregate, ...variants].map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
-          ...showGallery(aggregate, storeId, locked)
+          ...showGallery(aggregate, storeId, locked.storeIds)
         ],
         basedOn: new Map()
       }

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Data, Effect, Layer, Option } from "effect"
 import type { GalleryEntry } from "../catalog/Aggregate.ts"
 import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import type { ProjectionsRecord } from "../catalog/CatalogRows.ts"
@@ -19,6 +19,7 @@ import {
   decideGallery,
   decideUpdate,
   draftStateOf,
+  hasGallery,
   type UpdatedLayer
 } from "./DraftWrite.ts"
 import { type HistoryFilter, maxHistoryEntries } from "./History.ts"
@@ -119,18 +120,40 @@ const makeUpdateGallery = (write: ReturnType<typeof makeWrite>) =>
       )
   )
 
-const makeAddStoreVersion = (catalog: CatalogRepo["Type"], write: ReturnType<typeof makeWrite>) =>
-  Effect.fn("Drafts.addStoreVersion")(function* (id: EntityId, storeId: StoreId) {
-    const { accountId } = yield* CurrentActor
-    const media = yield* catalog.mediaOf(accountId, [id])
-    // An addition is based on no revision, because it overwrites nothing. So RevisionConflict is a defect.
-    return yield* Effect.catchTag(write(id, decideAddition(id, storeId), [], media), "RevisionConflict", Effect.die)
-  })
+/** The gallery of the entity was written after its media were read. */
+class GalleryMoved extends Data.TaggedError("GalleryMoved") {}
+
+/** As `makeWrite`, for a write that adds the entity to these stores if it is not there. */
+const makeWriteOn = (catalog: CatalogRepo["Type"], write: ReturnType<typeof makeWrite>) => {
+  const writeOn = <E>(
+    id: EntityId,
+    storeIds: ReadonlyArray<StoreId>,
+    decide: (locked: LockedCatalog) => Effect.Effect<Decision, E>
+  ): ReturnType<typeof write<E>> =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      const media = yield* Effect.forEach(storeIds, (storeId) => catalog.mediaToAdd(accountId, storeId, [id]))
+      return yield* write<E | GalleryMoved>(
+        id,
+        (locked) =>
+          storeIds.every((storeId) => hasGallery(locked, id, storeId)) ? decide(locked) : new GalleryMoved(),
+        [],
+        media.flat()
+      )
+    }).pipe(
+      Effect.catchIf(
+        (error) => error instanceof GalleryMoved,
+        () => writeOn(id, storeIds, decide)
+      )
+    )
+  return writeOn
+}
 
 const make = Effect.gen(function* () {
   const catalog = yield* CatalogRepo
   const find = makeFind(catalog)
   const write = makeWrite(yield* CatalogChanges)
+  const writeOn = makeWriteOn(catalog, write)
   const history = yield* HistoryRepo
   const definitions = yield* MetafieldDefinitions
 
@@ -138,7 +161,7 @@ const make = Effect.gen(function* () {
     Effect.gen(function* () {
       for (const [, request] of updates) yield* checkUpdate(request)
       const { accountId } = yield* CurrentActor
-      const others = updates.some(([{ addsToStore }]) => addsToStore) ? yield* catalog.mediaOf(accountId, [id]) : []
+      const added = updates.flatMap(([{ addsToStore, storeId }]) => (addsToStore && storeId !== null ? [storeId] : []))
       const keys = updates.flatMap(([, { attributes }]) => attributes.map(({ key }) => key))
       const decide = (locked: LockedCatalog) =>
         Effect.gen(function* () {
@@ -153,7 +176,7 @@ const make = Effect.gen(function* () {
             basedOn: new Map(decisions.flatMap(({ basedOn }) => [...basedOn]))
           }
         })
-      return yield* write(id, decide, [], others)
+      return yield* writeOn(id, added, decide)
     })
 
   const update = (id: EntityId, layer: UpdatedLayer, request: AttributesUpdate) => updateAll(id, [[layer, request]])
@@ -186,10 +209,13 @@ const make = Effect.gen(function* () {
      */
     updateGallery: makeUpdateGallery(write),
     /**
-     * Adds an entity to a store with its gallery; a product with all its variants. ValidationFailed: the entity is on the store already, or it is a
+     * Adds an entity to a store; a product with all its variants and its gallery. ValidationFailed: the entity is on the store already, or it is a
      * variant whose product is not on the store.
      */
-    addStoreVersion: makeAddStoreVersion(catalog, write),
+    addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id: EntityId, storeId: StoreId) =>
+      // An addition is based on no revision, because it overwrites nothing. So RevisionConflict is a defect.
+      Effect.catchTag(writeOn(id, [storeId], decideAddition(id, storeId)), "RevisionConflict", Effect.die)
+    ),
     /** The values of a draft. `storeId` null: canonical. NotFound: the entity does not exist, or is not on the store. */
     get: Effect.fn("Drafts.get")(function* (id: EntityId, storeId: StoreId | null) {
       const { accountId } = yield* CurrentActor

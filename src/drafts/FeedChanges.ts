@@ -162,9 +162,14 @@ const addRelationships = (groups: Groups, before: Aggregate | undefined, after: 
     for (const media of differing(old ?? [], now ?? []))
       groups.add("relationships.updated", "media", media, null, [userMember(kind)])
     const shown = new Map(before?.gallery.map(({ mediaId, storeIds }) => [mediaId, storeIds]))
+    // An added version is announced as a whole.
     for (const { mediaId, storeIds } of before === undefined ? [] : after.gallery)
       for (const store of new Set([...(shown.get(mediaId) ?? []), ...storeIds]))
-        if (shown.has(mediaId) && shown.get(mediaId)?.includes(store) !== storeIds.includes(store))
+        if (
+          before?.storeIds.includes(store) &&
+          shown.has(mediaId) &&
+          shown.get(mediaId)?.includes(store) !== storeIds.includes(store)
+        )
           groups.add("store_version.updated", kind, id, store, ["media_ids"])
   }
   if (before?.members !== after.members && !sameOrder(before?.members ?? [], after.members)) {

@@ -36,7 +36,7 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
   )
 
   // The newest publication of every entity is found in one pass. A look-up for each failed version was quadratic: PostgreSQL expects
-  // many publications of an entity, so it walks those of the store instead of using the index publication_failed.
+  // many publications of an entity, so it walked those of the store.
   const failures = findAll(FailedPublication)(
     (accountId: AccountId, limit: number) => sql`
       WITH newest AS (

@@ -141,7 +141,8 @@ export const makePublishJobKinds = Effect.gen(function* () {
             if (wait !== undefined) return wait
             const { next } = cursor
             if (next !== null) return { _tag: "Progress", cursor: { _tag: "Requests", place: next }, done: 0 }
-            return { _tag: "Progress", cursor: null, done: 0 }
+            const failed = yield* repo.failedOf(accountId, id)
+            return { _tag: "Progress", cursor: null, done: 0, ...(failed > 0 && { counts: { failed } }) }
           }
           const place = cursor?.place ?? firstPlace
           const batch = yield* repo.pendingAfter(accountId, storeId, kindsOfPart[place.part], place.after, size)

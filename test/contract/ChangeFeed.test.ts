@@ -10,6 +10,7 @@ import {
   anEntity,
   CatalogChange,
   CatalogChanges,
+  Drafts,
   OwnDefinitions,
   Stores
 } from "../../src/testing/index.ts"
@@ -124,6 +125,20 @@ for (const engine of serviceEngines) {
               [
                 ["relationships.updated", "collection", collection, null, "members"],
                 ["relationships.updated", "product", product, null, "collection_ids"]
+              ]
+            )
+            const onA = [other, media].map((mediaId) => ({ mediaId, storeIds: mediaId === media ? [a.id] : [] }))
+            assert.deepStrictEqual(
+              yield* changesBy(apply(CatalogChange.SetGallery({ entityId: product, entries: onA }))),
+              [["store_version.updated", "product", product, a.id, "media_ids"]]
+            )
+            // An added version is announced as a whole, with no change of its pictures.
+            assert.sameDeepMembers(
+              yield* changesBy(Effect.flatMap(Drafts, ({ addStoreVersion }) => addStoreVersion(product, b.id))),
+              [
+                ["store_version.added", "product", product, b.id, ""],
+                ["store_version.added", "variant", variant, b.id, ""],
+                ["store_version.added", "media", media, b.id, ""]
               ]
             )
             const { create } = yield* OwnDefinitions

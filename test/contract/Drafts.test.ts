@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Exit, Schema } from "effect"
+import { Effect, Exit, Layer, Schema } from "effect"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import { Draft, DraftState, maxGallery } from "../../src/drafts/DraftWrite.ts"
 import { HistoryEntry, type HistoryFilter } from "../../src/drafts/History.ts"
@@ -443,7 +443,7 @@ for (const engine of featureServiceEngines) {
           )
       )
 
-      it.effect("adding an entity to a store shows there the pictures that another of its stores shows", () =>
+      it.effect("adding a product to a store shows there the pictures that another of its stores shows", () =>
         inCatalog(({ here, ids, there }) =>
           Effect.gen(function* () {
             const { apply } = yield* CatalogChanges
@@ -464,22 +464,44 @@ for (const engine of featureServiceEngines) {
             const storesOf = (id: EntityId) =>
               Effect.map(drafts.projections(id), (all) => all.map(({ store_id }) => store_id))
 
-            for (const kind of ["product", "collection"] as const) {
-              yield* show(ids[kind], [here.id])
-              const revision = yield* revisionOf(ids[kind])
-              const { draft_revision } = yield* drafts.addStoreVersion(ids[kind], there.id)
-              assert.strictEqual(draft_revision, revision + 1)
-              assert.deepStrictEqual(yield* galleryOf(ids[kind]), [
-                [hidden, []],
-                [shown, [here.id, there.id]]
-              ])
-            }
+            // No other kind publishes its pictures.
+            yield* show(ids.collection, [here.id])
+            yield* drafts.addStoreVersion(ids.collection, there.id)
+            assert.deepStrictEqual((yield* galleryOf(ids.collection))[1], [shown, [here.id]])
+            assert.deepStrictEqual(yield* storesOf(shown), [here.id])
+
+            yield* show(ids.product, [here.id])
+            const revision = yield* revisionOf(ids.product)
+            const { draft_revision } = yield* drafts.addStoreVersion(ids.product, there.id)
+            assert.strictEqual(draft_revision, revision + 1)
+            const onBoth = [
+              [hidden, []],
+              [shown, [here.id, there.id]]
+            ]
+            assert.deepStrictEqual(yield* galleryOf(ids.product), onBoth)
             assert.deepStrictEqual(yield* storesOf(shown), [here.id, there.id])
             assert.deepStrictEqual(yield* storesOf(hidden), [])
-            const [addition] = yield* histories(ids.product)
-            assert.deepInclude(addition, { draft_revision: yield* revisionOf(ids.product) })
 
-            // An entity that is on no store shows its whole gallery on the first one, also if its values are written with it.
+            // A refresh takes records that the store lost off the store, and leaves the gallery.
+            yield* apply([
+              CatalogChange.SetGallery({
+                entityId: ids.product,
+                entries: [
+                  { mediaId: hidden, storeIds: [there.id] },
+                  { mediaId: shown, storeIds: [here.id] }
+                ]
+              }),
+              ...[ids.product, shown].map((entityId) => CatalogChange.RemoveFromStore({ entityId, storeId: there.id }))
+            ])
+            yield* drafts.addStoreVersion(ids.product, there.id)
+            assert.deepStrictEqual(yield* galleryOf(ids.product), [
+              [hidden, [there.id]],
+              [shown, [here.id]]
+            ])
+            assert.deepStrictEqual(yield* storesOf(shown), [here.id])
+            assert.deepStrictEqual(yield* storesOf(hidden), [there.id])
+
+            // A product that is on no store shows its whole gallery on the first one, also if its values are written with it.
             const stove = yield* anEntity("product", { title: "Stove" })
             yield* show(stove, [])
             yield* drafts.updateVersionAttributes(
@@ -492,28 +514,68 @@ for (const engine of featureServiceEngines) {
               [hidden, [there.id]],
               [shown, [there.id]]
             ])
-            assert.deepStrictEqual(yield* storesOf(hidden), [there.id])
           })
         )
       )
 
-      it.effect("the pictures of an unlinked store stay when the entity is added to another one", () =>
+      it.effect("pictures that an unlinked store shows are shown on the next store, and stay on the first", () =>
         inCatalog(({ here, ids, there }) =>
           Effect.gen(function* () {
             const stores = yield* Stores
             const drafts = yield* Drafts
+            const hidden = yield* anEntity("media", { url: "https://cdn.example/b.png" })
             yield* (yield* CatalogChanges).apply([
               CatalogChange.SetGallery({
                 entityId: ids.product,
-                entries: [{ mediaId: ids.media, storeIds: [here.id] }]
+                entries: [
+                  { mediaId: ids.media, storeIds: [here.id] },
+                  { mediaId: hidden, storeIds: [] }
+                ]
               })
             ])
-            const gallery = Effect.map(drafts.sheet(ids.product), (sheet) => sheet.gallery)
+            const gallery = Effect.map(drafts.sheet(ids.product), (sheet) =>
+              sheet.gallery.map(({ storeIds }) => storeIds)
+            )
             yield* stores.unlink(here.domain)
             yield* drafts.addStoreVersion(ids.product, there.id)
-            assert.deepStrictEqual(yield* gallery, [{ mediaId: ids.media, storeIds: [there.id] }])
+            assert.deepStrictEqual(yield* gallery, [[there.id], []])
             yield* stores.link({ domain: here.domain })
-            assert.deepStrictEqual(yield* gallery, [{ mediaId: ids.media, storeIds: [here.id, there.id] }])
+            assert.deepStrictEqual(yield* gallery, [[here.id, there.id], []])
+          })
+        )
+      )
+
+      it.effect("a product is added with the pictures that its gallery has when it is locked", () =>
+        inCatalog(({ actor, here, ids, there }) =>
+          Effect.gen(function* () {
+            const catalog = yield* CatalogRepo
+            const { apply } = yield* CatalogChanges
+            const second = yield* anEntity("media", { url: "https://cdn.example/b.png" }, { on: [here] })
+            const show = (mediaIds: ReadonlyArray<EntityId>) =>
+              CatalogChange.SetGallery({
+                entityId: ids.product,
+                entries: mediaIds.map((mediaId) => ({ mediaId, storeIds: [here.id] }))
+              })
+            yield* apply([show([ids.media])])
+            let reads = 0
+            // Somebody adds a picture after the first read of the gallery.
+            const meanwhile = {
+              ...catalog,
+              mediaToAdd: (...request: Parameters<typeof catalog.mediaToAdd>) =>
+                Effect.tap(catalog.mediaToAdd(...request), () =>
+                  reads++ === 0 ? Effect.orDie(apply([show([ids.media, second])]).pipe(actingAs(actor))) : Effect.void
+                )
+            }
+            yield* Effect.flatMap(Drafts, (drafts) => drafts.addStoreVersion(ids.product, there.id)).pipe(
+              Effect.provide(Layer.fresh(Drafts.layer)),
+              Effect.provideService(CatalogRepo, meanwhile)
+            )
+            assert.strictEqual(reads, 2)
+            const { gallery } = yield* (yield* Drafts).sheet(ids.product)
+            assert.deepStrictEqual(
+              gallery.map(({ mediaId, storeIds }) => [mediaId, storeIds]),
+              [ids.media, second].map((mediaId) => [mediaId, [here.id, there.id]])
+            )
           })
         )
       )

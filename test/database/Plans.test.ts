@@ -258,7 +258,7 @@ const read = (sample: Sample, withSearch: boolean) =>
       yield* catalog.projections(accountId, kind, ids[kind], storeId)
       yield* catalog.projectionsOfAll(accountId, kind, [ids[kind]])
       yield* catalog.kindOf(accountId, ids[kind])
-      yield* catalog.mediaOf(accountId, [ids[kind], ids.product])
+      yield* catalog.mediaToAdd(accountId, storeId, [ids[kind], ids.product])
       yield* catalog.withHandle(accountId, `handle of ${kind}`)
       yield* catalog.withSku(accountId, `sku of ${kind}`)
       for (const after of [firstRelated, { list: 4, position: 40, id: ids.product }])

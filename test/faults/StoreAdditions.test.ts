@@ -1,133 +1,77 @@
+import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Exit, Layer } from "effect"
-import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
-import { MetafieldDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
+import { Effect } from "effect"
 import type { EntityId, StoreId } from "../../src/model/Ids.ts"
-import { RepositoriesOnDatabase } from "../../src/Services.ts"
-import { SecretBox } from "../../src/stores/SecretBox.ts"
-import {
-  Accounts,
-  ApiKeys,
-  actingAs,
-  anAccount,
-  anEntity,
-  CatalogChange,
-  CatalogChanges,
-  Drafts
-} from "../../src/testing/index.ts"
-import { layerStores } from "../support/LayerStores.ts"
+import { actingAs, anAccount, anEntity, Drafts } from "../../src/testing/index.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
-import { runsPlanted } from "../support/Volume.ts"
+import { amount } from "../support/Volume.ts"
 import { report } from "./Dice.ts"
-import { deadlocks, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
+import { deadlocks, dwell, layerServices, noticeDeadlocksSoon } from "./ServerServices.ts"
 
-const products = 20
-const pictures = 8
-const atOnce = 8
+const products = amount(30, 300)
+const variantsEach = 3
+/** Writers that add the same product at once. */
+const writers = 4
 
-const right = CatalogChanges.layer.pipe(Layer.provide(RepositoriesOnDatabase))
+type Outcome = "added" | "stale"
 
-/** A planted fault: rows are locked one after the other, by each second writer in the reverse order. */
-const inAnyOrder = CatalogChanges.layer.pipe(
-  Layer.provide(
-    Layer.effect(
-      DraftsRepo,
-      Effect.gen(function* () {
-        const drafts = yield* DraftsRepo
-        let writes = 0
-        return {
-          ...drafts,
-          lock: (accountId, owners, references, extent) =>
-            Effect.zipRight(
-              Effect.forEach(writes++ % 2 === 0 ? owners : owners.toReversed(), (id) =>
-                drafts.lock(accountId, [id], [], "summarized")
-              ),
-              drafts.lock(accountId, owners, references, extent)
-            )
-        }
-      })
-    )
-  ),
-  Layer.provide(RepositoriesOnDatabase)
-)
-
-const servicesOn = (changes: typeof right) =>
-  Layer.mergeAll(Accounts.layer, ApiKeys.layer, layerStores, Drafts.layer).pipe(
-    Layer.provideMerge(MetafieldDefinitions.layer),
-    Layer.provideMerge(changes),
-    Layer.provide(SecretBox.layer),
-    Layer.provideMerge(RepositoriesOnDatabase),
-    Layer.provide(layerPool(atOnce + 2))
+/** Writes the title of a product on a store that does not have it yet. All writers send the same revision. */
+const addWith = (id: EntityId, storeId: StoreId, draft_revision: number, title: string) =>
+  Effect.gen(function* () {
+    const { updateVersionAttributes } = yield* Drafts
+    const update = { draft_revision, attributes: [{ key: "title", value: title }] }
+    return yield* updateVersionAttributes(id, storeId, update, true)
+  }).pipe(
+    Effect.as<Outcome>("added"),
+    Effect.catchTag("RevisionConflict", ({ currentRevision }) => {
+      assert.strictEqual(currentRevision, draft_revision + 1)
+      return Effect.succeed<Outcome>("stale")
+    })
   )
 
-/** Products that share all pictures: half of them are added to a second store, and the others, which are there, newly show them. */
-const showAll = (name: string, changes: typeof right) =>
-  Effect.gen(function* () {
-    yield* noticeDeadlocksSoon
-    const result = yield* Effect.gen(function* () {
-      const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
-      const [here, there] = stores
-      return yield* Effect.gen(function* () {
-        const drafts = yield* Drafts
-        const media = yield* Effect.forEach(Array.from({ length: pictures }), (_, at) =>
-          anEntity("media", { url: `https://cdn.example/${at}.png` }, { on: [here] })
-        )
-        const entriesOn = (storeIds: ReadonlyArray<StoreId>) => media.map((mediaId) => ({ mediaId, storeIds }))
-        const made = (on: ReadonlyArray<(typeof stores)[number]>) =>
-          Effect.replicateEffect(anEntity("product", { title: "Tent" }, { on }), products)
-        const added = yield* made([here])
-        const present = yield* made(stores)
-        const ids = [...added, ...present]
-        const entries = entriesOn([here.id])
-        yield* (yield* CatalogChanges).apply(ids.map((entityId) => CatalogChange.SetGallery({ entityId, entries })))
-        const show = (id: EntityId) =>
-          Effect.flatMap(drafts.get(id, null), ({ draft_revision }) =>
-            drafts.updateGallery(id, draft_revision, entriesOn([here.id, there.id]), media)
-          )
-        const exits = yield* Effect.forEach(
-          added.flatMap((id, at) => [
-            drafts.addStoreVersion(id, there.id),
-            show(present[at] ?? assert.fail("one for each"))
-          ]),
-          Effect.exit,
-          { concurrency: atOnce }
-        )
-        const galleries = yield* Effect.forEach(ids, (id) => Effect.map(drafts.sheet(id), ({ gallery }) => gallery))
-        const isWhole = (gallery: (typeof galleries)[number]) =>
-          gallery.length === pictures && gallery.every(({ storeIds }) => storeIds.length === 2)
-        const shown = yield* Effect.forEach(media, (id) => drafts.projections(id))
-        return {
-          done: exits.filter(Exit.isSuccess).length,
-          whole: galleries.filter(isWhole).length,
-          pictures: shown.filter((all) => all.length === 2).length
-        }
-      }).pipe(actingAs(actor))
-    }).pipe(Effect.provide(servicesOn(changes)))
-    const record = { ...result, deadlocks: yield* deadlocks }
-    report(name, record)
-    return record
-  })
-
-const TestLayer = Layer.provideMerge(RepositoriesOnDatabase, layerDatabase(1))
-
-describe.skipIf(!serverAnswers)("products that share pictures", () => {
-  layer(TestLayer, { excludeTestServices: true })("and come to a store at once", (it) => {
-    it.effect("show all of them there, without deadlocks", () =>
+describe.skipIf(!serverAnswers)("products that several writers add to a store at the same time", () => {
+  layer(layerServices(2 * writers), { excludeTestServices: true })((it) => {
+    it.effect("are added once, with all variants and the values of the accepted write", () =>
       Effect.gen(function* () {
-        assert.deepStrictEqual(yield* showAll("Pictures", right), {
-          done: 2 * products,
-          whole: 2 * products,
-          pictures,
-          deadlocks: 0
-        })
-      })
-    )
-  })
-
-  layer(TestLayer, { excludeTestServices: true })("and are locked in any order (planted fault)", (it) => {
-    it.effect.runIf(runsPlanted)("wait for each other", () =>
-      Effect.gen(function* () {
-        assert.isAbove((yield* showAll("Pictures, planted", inAnyOrder)).deadlocks, 0)
+        yield* noticeDeadlocksSoon
+        yield* dwell({ writeMillis: 3, commitMillis: 1 })
+        const sql = yield* SqlClient.SqlClient
+        const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+        const [here, there] = stores
+        const outcomes = yield* Effect.forEach(Array.from({ length: products }), () =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const id = yield* anEntity("product", { title: "Tent" }, { on: [here] })
+            for (let place = 0; place < variantsEach; place++)
+              yield* anEntity("variant", { sku: `T-${place}` }, { of: id, on: [here] })
+            const { draft_revision } = yield* drafts.get(id, null)
+            const told = yield* Effect.forEach(
+              Array.from({ length: writers }, (_, writer) => `Zelt ${writer}`),
+              (title) => Effect.map(addWith(id, there.id, draft_revision, title), (outcome) => ({ title, outcome })),
+              { concurrency: "unbounded" }
+            )
+            const added = told.filter(({ outcome }) => outcome === "added")
+            assert.lengthOf(added, 1)
+            const draft = yield* drafts.get(id, there.id)
+            assert.strictEqual(draft.draft_revision, draft_revision + 1)
+            assert.strictEqual(draft.attributes.find(({ key }) => key === "title")?.value, added[0]?.title)
+            return told.length
+          })
+        ).pipe(actingAs(actor))
+        const [versions] = yield* sql`
+            SELECT count(*)::int AS versions, count(*) FILTER (WHERE pending_publish)::int AS pending
+            FROM store_version WHERE account_id = ${accountId} AND store_id = ${there.id}`
+        const [additions] = yield* sql`
+            SELECT count(*)::int AS additions, count(DISTINCT entity_id)::int AS entities
+            FROM entity_history
+            WHERE account_id = ${accountId} AND store_id = ${there.id} AND action = 'added_to_store'`
+        const writes = outcomes.reduce((sum, count) => sum + count, 0)
+        const entities = products * (1 + variantsEach)
+        report("Store additions", { writes, ...versions, ...additions })
+        assert.strictEqual(writes, products * writers)
+        assert.deepStrictEqual(versions, { versions: entities, pending: entities })
+        assert.deepStrictEqual(additions, { additions: entities, entities })
+        assert.strictEqual(yield* deadlocks, 0)
       })
     )
   })

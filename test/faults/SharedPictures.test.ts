@@ -1,0 +1,134 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Exit, Layer } from "effect"
+import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
+import { MetafieldDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
+import type { EntityId, StoreId } from "../../src/model/Ids.ts"
+import { RepositoriesOnDatabase } from "../../src/Services.ts"
+import { SecretBox } from "../../src/stores/SecretBox.ts"
+import {
+  Accounts,
+  ApiKeys,
+  actingAs,
+  anAccount,
+  anEntity,
+  CatalogChange,
+  CatalogChanges,
+  Drafts
+} from "../../src/testing/index.ts"
+import { layerStores } from "../support/LayerStores.ts"
+import { serverAnswers } from "../support/TestDatabase.ts"
+import { runsPlanted } from "../support/Volume.ts"
+import { report } from "./Dice.ts"
+import { deadlocks, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
+
+const products = 20
+const pictures = 8
+const atOnce = 8
+
+const right = CatalogChanges.layer.pipe(Layer.provide(RepositoriesOnDatabase))
+
+/** A planted fault: rows are locked one after the other, by each second writer in the reverse order. */
+const inAnyOrder = CatalogChanges.layer.pipe(
+  Layer.provide(
+    Layer.effect(
+      DraftsRepo,
+      Effect.gen(function* () {
+        const drafts = yield* DraftsRepo
+        let writes = 0
+        return {
+          ...drafts,
+          lock: (accountId, owners, references, extent) =>
+            Effect.zipRight(
+              Effect.forEach(writes++ % 2 === 0 ? owners : owners.toReversed(), (id) =>
+                drafts.lock(accountId, [id], [], "summarized")
+              ),
+              drafts.lock(accountId, owners, references, extent)
+            )
+        }
+      })
+    )
+  ),
+  Layer.provide(RepositoriesOnDatabase)
+)
+
+const servicesOn = (changes: typeof right) =>
+  Layer.mergeAll(Accounts.layer, ApiKeys.layer, layerStores, Drafts.layer).pipe(
+    Layer.provideMerge(MetafieldDefinitions.layer),
+    Layer.provideMerge(changes),
+    Layer.provide(SecretBox.layer),
+    Layer.provideMerge(RepositoriesOnDatabase),
+    Layer.provide(layerPool(atOnce + 2))
+  )
+
+/** Products that share all pictures: half of them are added to a second store, and the others, which are there, newly show them. */
+const showAll = (name: string, changes: typeof right) =>
+  Effect.gen(function* () {
+    yield* noticeDeadlocksSoon
+    const result = yield* Effect.gen(function* () {
+      const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+      const [here, there] = stores
+      return yield* Effect.gen(function* () {
+        const drafts = yield* Drafts
+        const media = yield* Effect.forEach(Array.from({ length: pictures }), (_, at) =>
+          anEntity("media", { url: `https://cdn.example/${at}.png` }, { on: [here] })
+        )
+        const entriesOn = (storeIds: ReadonlyArray<StoreId>) => media.map((mediaId) => ({ mediaId, storeIds }))
+        const made = (on: ReadonlyArray<(typeof stores)[number]>) =>
+          Effect.replicateEffect(anEntity("product", { title: "Tent" }, { on }), products)
+        const added = yield* made([here])
+        const present = yield* made(stores)
+        const ids = [...added, ...present]
+        const entries = entriesOn([here.id])
+        yield* (yield* CatalogChanges).apply(ids.map((entityId) => CatalogChange.SetGallery({ entityId, entries })))
+        const show = (id: EntityId) =>
+          Effect.flatMap(drafts.get(id, null), ({ draft_revision }) =>
+            drafts.updateGallery(id, draft_revision, entriesOn([here.id, there.id]), media)
+          )
+        const exits = yield* Effect.forEach(
+          added.flatMap((id, at) => [
+            drafts.addStoreVersion(id, there.id),
+            show(present[at] ?? assert.fail("one for each"))
+          ]),
+          Effect.exit,
+          { concurrency: atOnce }
+        )
+        const galleries = yield* Effect.forEach(ids, (id) => Effect.map(drafts.sheet(id), ({ gallery }) => gallery))
+        const isWhole = (gallery: (typeof galleries)[number]) =>
+          gallery.length === pictures && gallery.every(({ storeIds }) => storeIds.length === 2)
+        const shown = yield* Effect.forEach(media, (id) => drafts.projections(id))
+        return {
+          done: exits.filter(Exit.isSuccess).length,
+          whole: galleries.filter(isWhole).length,
+          pictures: shown.filter((all) => all.length === 2).length
+        }
+      }).pipe(actingAs(actor))
+    }).pipe(Effect.provide(servicesOn(changes)))
+    const record = { ...result, deadlocks: yield* deadlocks }
+    report(name, record)
+    return record
+  })
+
+const TestLayer = Layer.provideMerge(RepositoriesOnDatabase, layerDatabase(1))
+
+describe.skipIf(!serverAnswers)("products that share pictures", () => {
+  layer(TestLayer, { excludeTestServices: true })("and come to a store at once", (it) => {
+    it.effect("show all of them there, without deadlocks", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* showAll("Pictures", right), {
+          done: 2 * products,
+          whole: 2 * products,
+          pictures,
+          deadlocks: 0
+        })
+      })
+    )
+  })
+
+  layer(TestLayer, { excludeTestServices: true })("and are locked in any order (planted fault)", (it) => {
+    it.effect.runIf(runsPlanted)("wait for each other", () =>
+      Effect.gen(function* () {
+        assert.isAbove((yield* showAll("Pictures, planted", inAnyOrder)).deadlocks, 0)
+      })
+    )
+  })
+})
