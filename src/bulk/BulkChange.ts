@@ -74,7 +74,7 @@ export const decideStep =
   (locked: LockedCatalog): BulkStep => {
     const decide = ({ id, revision }: BulkItem): Decided => {
       if (change._tag === "AddToStore" && !hasGallery(locked, id, change.storeId))
-        return Either.left("somebody changed its pictures at the same moment: add it again")
+        return Either.left("somebody changed it at the same moment: add it again")
       if (change._tag === "AddToStore")
         return locked.aggregates.get(id)?.storeIds.includes(change.storeId) === true
           ? Either.right([])

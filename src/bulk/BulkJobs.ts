@@ -35,9 +35,6 @@ type CollectedInput = Exclude<BulkInput, BulkWork>
 const workOf = (input: BulkInput): BulkWork =>
   "found" in input ? { kind: input.found.kinds[0], change: input.change } : input
 
-/** Maximum number of entities that one step adds to a store. Products come with their variants and media, which are locked with them. */
-const maxAdded = 50
-
 const storeGone = () =>
   new JobStopped({
     why: "The store is no longer linked.",
@@ -116,11 +113,9 @@ export const makeBulkKinds = Effect.gen(function* () {
               ? yield* Effect.catchTag(collect({ accountId, id, size }, input.found, place), "NotFound", storeGone)
               : yield* Effect.dieMessage("The job has a list of entities already.")
           const work = workOf(input)
-          const items = yield* repo.take(
-            accountId,
-            id,
-            work.change._tag === "AddToStore" ? Math.min(size, maxAdded) : size
-          )
+          // An addition writes the variants and media of a product too.
+          const taken = work.change._tag === "AddToStore" ? Math.ceil(size / 4) : size
+          const items = yield* repo.take(accountId, id, taken)
           if (items.length === 0) return { _tag: "Progress", cursor: null, done: 0 }
           const { changed, refused } = yield* write(accountId, work, items)
           return {

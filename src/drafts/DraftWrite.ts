@@ -112,12 +112,14 @@ export const decideUpdate =
     })
 
 /**
- * Whether the media of an entity's gallery are locked, if an addition to the store shows them. False: the gallery was written after its
- * media were read. The write must start over then, because locking these media now would break the order of locks.
+ * Whether the media of an entity's gallery are locked, if an addition to the store shows them. An addition that will be refused shows
+ * none. False: the gallery was written after its media were read. The write must start over then, because locking these media now would
+ * break the order of locks.
  */
 export const hasGallery = (locked: LockedCatalog, entityId: EntityId, storeId: StoreId): boolean => {
   const aggregate = locked.aggregates.get(entityId)
   return (
+    !locked.storeIds.includes(storeId) ||
     aggregate?.kind !== "product" ||
     aggregate.storeIds.includes(storeId) ||
     aggregate.gallery.every(({ mediaId }) => locked.aggregates.has(mediaId))
@@ -126,7 +128,7 @@ export const hasGallery = (locked: LockedCatalog, entityId: EntityId, storeId: S
 
 /**
  * The changes that show the gallery of a product on a store that it is added to: the entries that another of its stores shows. If it is
- * on no linked store: those that an unlinked store shows, else all. If it was on this store before, the entries of then.
+ * on no linked store: those that an unlinked store shows, else all. If entries still name this store, because the product was on it: these.
  */
 const showGallery = (
   { gallery, id, kind, storeIds }: Aggregate,

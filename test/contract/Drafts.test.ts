@@ -539,6 +539,13 @@ for (const engine of featureServiceEngines) {
             yield* stores.unlink(here.domain)
             yield* drafts.addStoreVersion(ids.product, there.id)
             assert.deepStrictEqual(yield* gallery, [[there.id], []])
+            // The product keeps its version on the unlinked store, which no write reaches.
+            const update = { draft_revision: 99, attributes: [{ key: "title", value: "Zelt" }] }
+            for (const write of [
+              drafts.addStoreVersion(ids.product, here.id),
+              drafts.updateVersionAttributes(ids.product, here.id, update, true)
+            ])
+              assert.strictEqual(yield* refusal(write), "No such record.")
             yield* stores.link({ domain: here.domain })
             assert.deepStrictEqual(yield* gallery, [[here.id, there.id], []])
           })
