@@ -22,13 +22,16 @@ export const JobHandlers = JobRpcs.toLayer(
     const { withFailures } = yield* PublishJobs
     const worker = yield* JobWorker
 
-    const get = (id: string) => Effect.flatMap(Effect.flatMap(jobId(id), jobs.get), withFailures)
+    const get = (id: string) => jobId(id).pipe(Effect.flatMap(jobs.get), Effect.flatMap(withFailures))
 
     return {
       listJobs: () => jobs.list,
       showJob: ({ id }) => get(id),
       commandJob: ({ command, id }) =>
-        Effect.flatMap(jobId(id), (id) => Effect.flatMap(jobs.command(command, id), withFailures)),
+        jobId(id).pipe(
+          Effect.flatMap((id) => jobs.command(command, id)),
+          Effect.flatMap(withFailures)
+        ),
       followJob: ({ id }) =>
         streamEvents((report: Report<Job>) =>
           Effect.gen(function* () {

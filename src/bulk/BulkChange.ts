@@ -1,6 +1,6 @@
 import { Either, Schema } from "effect"
 import type { CatalogChange, LockedCatalog } from "../drafts/CatalogChange.ts"
-import { decideAddition, decideUpdate, hasGallery } from "../drafts/DraftWrite.ts"
+import { decideAddition, decideUpdate, type GalleryMoved } from "../drafts/DraftWrite.ts"
 import { FoundEntities } from "../jobs/FoundEntities.ts"
 import type { JobError } from "../jobs/Job.ts"
 import { EntityKind, titleOf } from "../model/Attribute.ts"
@@ -60,8 +60,16 @@ export interface BulkStep {
   readonly refused: ReadonlyArray<JobError>
 }
 
-const wordsOf = (kind: EntityKind, refusal: NotFound | ValidationFailed) =>
-  refusal._tag === "NotFound" ? `the ${kind} is not on this store` : refusal.reasons
+const wordsOf = (kind: EntityKind, refusal: NotFound | ValidationFailed | GalleryMoved) => {
+  switch (refusal._tag) {
+    case "NotFound":
+      return `the ${kind} is not on this store`
+    case "GalleryMoved":
+      return "somebody changed it at the same moment: add it again"
+    case "ValidationFailed":
+      return refusal.reasons
+  }
+}
 
 type Decided = Either.Either<ReadonlyArray<CatalogChange>, string>
 
@@ -73,8 +81,6 @@ export const decideStep =
   ({ change, kind }: BulkWork, items: ReadonlyArray<BulkItem>, rules: KeyRules) =>
   (locked: LockedCatalog): BulkStep => {
     const decide = ({ id, revision }: BulkItem): Decided => {
-      if (change._tag === "AddToStore" && !hasGallery(locked, id, change.storeId))
-        return Either.left("somebody changed it at the same moment: add it again")
       if (change._tag === "AddToStore")
         return locked.aggregates.get(id)?.storeIds.includes(change.storeId) === true
           ? Either.right([])

@@ -1,4 +1,4 @@
-import { Either, Schema } from "effect"
+import { Data, Either, Schema } from "effect"
 import { type Aggregate, byPosition, type GalleryEntry } from "../catalog/Aggregate.ts"
 import { AttributeTriple, EntityKind } from "../model/Attribute.ts"
 import { AttributeEdit, attributeIssues, textIssues } from "../model/AttributeRules.ts"
@@ -91,7 +91,7 @@ export const decideUpdate =
     { attributes, draft_revision }: AttributesUpdate,
     rules: KeyRules
   ) =>
-  (locked: LockedCatalog): Decided =>
+  (locked: LockedCatalog): Decided<NotFound | ValidationFailed | GalleryMoved> =>
     Either.gen(function* () {
       const aggregate = yield* find(locked, entityId)
       const isThere = storeId === null || aggregate.storeIds.includes(storeId)
@@ -112,19 +112,10 @@ export const decideUpdate =
     })
 
 /**
- * Whether the media of an entity's gallery are locked, if an addition to the store shows them. An addition that will be refused shows
- * none. False: the gallery was written after its media were read. The write must start over then, because locking these media now would
+ * The gallery of the entity was written after its media were read. The write must start over, because locking the other media now would
  * break the order of locks.
  */
-export const hasGallery = (locked: LockedCatalog, entityId: EntityId, storeId: StoreId): boolean => {
-  const aggregate = locked.aggregates.get(entityId)
-  return (
-    !locked.storeIds.includes(storeId) ||
-    aggregate?.kind !== "product" ||
-    aggregate.storeIds.includes(storeId) ||
-    aggregate.gallery.every(({ mediaId }) => locked.aggregates.has(mediaId))
-  )
-}
+export class GalleryMoved extends Data.TaggedError("GalleryMoved") {}
 
 /**
  * The changes that show the gallery of a product on a store that it is added to: the entries that another of its stores shows. If it is
@@ -133,40 +124,37 @@ export const hasGallery = (locked: LockedCatalog, entityId: EntityId, storeId: S
 const showGallery = (
   { gallery, id, kind, storeIds }: Aggregate,
   storeId: StoreId,
-  linked: ReadonlyArray<StoreId>
-): ReadonlyArray<CatalogChange> => {
+  locked: LockedCatalog
+): Either.Either<ReadonlyArray<CatalogChange>, GalleryMoved> => {
   // No other kind publishes its pictures.
-  if (kind !== "product") return []
+  if (kind !== "product") return Either.right([])
+  if (!gallery.every(({ mediaId }) => locked.aggregates.has(mediaId))) return Either.left(new GalleryMoved())
   const shownBy = (isMeant: (store: StoreId) => boolean) => gallery.filter((entry) => entry.storeIds.some(isMeant))
   const addMedia = (entries: typeof gallery) =>
     entries.map(({ mediaId }) => CatalogChange.AddToStore({ entityId: mediaId, storeId }))
   const former = shownBy((store) => store === storeId)
-  if (former.length > 0) return addMedia(former)
+  if (former.length > 0) return Either.right(addMedia(former))
   const elsewhere = shownBy((store) => storeIds.length === 0 || storeIds.includes(store))
   const shown = storeIds.length === 0 && elsewhere.length === 0 ? gallery : elsewhere
-  if (shown.length === 0) return []
-  return [
-    ...addMedia(shown),
-    CatalogChange.SetGallery({
-      entityId: id,
-      entries: gallery.map((entry) => ({
-        mediaId: entry.mediaId,
-        storeIds: [
-          ...entry.storeIds.filter((store) => linked.includes(store)),
-          ...(shown.includes(entry) ? [storeId] : [])
-        ]
-      }))
-    })
-  ]
+  if (shown.length === 0) return Either.right([])
+  const entries = gallery.map((entry) => ({
+    mediaId: entry.mediaId,
+    storeIds: [
+      ...entry.storeIds.filter((store) => locked.storeIds.includes(store)),
+      ...(shown.includes(entry) ? [storeId] : [])
+    ]
+  }))
+  return Either.right([...addMedia(shown), CatalogChange.SetGallery({ entityId: id, entries })])
 }
 
 /**
  * Adds an entity to a store. A product is added with all its variants, because its first publish includes them, and its gallery is shown
- * there (see `hasGallery`). A variant can be added only after its product. NotFound: the entity or the store does not exist.
+ * there. A variant can be added only after its product. NotFound: the entity or the store does not exist. GalleryMoved: a media file of the
+ * gallery is not locked.
  */
 export const decideAddition =
   (entityId: EntityId, storeId: StoreId) =>
-  (locked: LockedCatalog): Decided =>
+  (locked: LockedCatalog): Decided<NotFound | ValidationFailed | GalleryMoved> =>
     Either.gen(function* () {
       const aggregate = yield* find(locked, entityId)
       if (!locked.storeIds.includes(storeId)) return yield* Either.left(new NotFound())
@@ -190,7 +178,7 @@ export const decideAddition =
       return {
         changes: [
           ...[aggregate, ...variants].map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
-          ...showGallery(aggregate, storeId, locked.storeIds)
+          ...(yield* showGallery(aggregate, storeId, locked))
         ],
         basedOn: new Map()
       }

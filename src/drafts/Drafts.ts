@@ -1,4 +1,4 @@
-import { Context, Data, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import type { GalleryEntry } from "../catalog/Aggregate.ts"
 import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import type { ProjectionsRecord } from "../catalog/CatalogRows.ts"
@@ -19,7 +19,7 @@ import {
   decideGallery,
   decideUpdate,
   draftStateOf,
-  hasGallery,
+  GalleryMoved,
   type UpdatedLayer
 } from "./DraftWrite.ts"
 import { type HistoryFilter, maxHistoryEntries } from "./History.ts"
@@ -120,30 +120,21 @@ const makeUpdateGallery = (write: ReturnType<typeof makeWrite>) =>
       )
   )
 
-/** The gallery of the entity was written after its media were read. */
-class GalleryMoved extends Data.TaggedError("GalleryMoved") {}
-
-/** As `makeWrite`, for a write that adds the entity to these stores if it is not there. */
+/** As `makeWrite`, for a write that adds the entity to a store if it is not there. `storeId` null: to none. */
 const makeWriteOn = (catalog: CatalogRepo["Type"], write: ReturnType<typeof makeWrite>) => {
   const writeOn = <E>(
     id: EntityId,
-    storeIds: ReadonlyArray<StoreId>,
-    decide: (locked: LockedCatalog) => Effect.Effect<Decision, E>
+    storeId: StoreId | null,
+    decide: (locked: LockedCatalog) => Effect.Effect<Decision, E | GalleryMoved>
   ): ReturnType<typeof write<E>> =>
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
-      const media = yield* Effect.forEach(storeIds, (storeId) => catalog.mediaToAdd(accountId, storeId, [id]))
-      return yield* write<E | GalleryMoved>(
-        id,
-        (locked) =>
-          storeIds.every((storeId) => hasGallery(locked, id, storeId)) ? decide(locked) : new GalleryMoved(),
-        [],
-        media.flat()
-      )
+      const media = storeId === null ? [] : yield* catalog.mediaToAdd(accountId, storeId, [id])
+      return yield* write(id, decide, [], media)
     }).pipe(
       Effect.catchIf(
         (error) => error instanceof GalleryMoved,
-        () => writeOn(id, storeIds, decide)
+        () => writeOn(id, storeId, decide)
       )
     )
   return writeOn
@@ -161,7 +152,7 @@ const make = Effect.gen(function* () {
     Effect.gen(function* () {
       for (const [, request] of updates) yield* checkUpdate(request)
       const { accountId } = yield* CurrentActor
-      const added = updates.flatMap(([{ addsToStore, storeId }]) => (addsToStore && storeId !== null ? [storeId] : []))
+      const added = updates.find(([{ addsToStore }]) => addsToStore)?.[0].storeId ?? null
       const keys = updates.flatMap(([, { attributes }]) => attributes.map(({ key }) => key))
       const decide = (locked: LockedCatalog) =>
         Effect.gen(function* () {
@@ -214,7 +205,7 @@ const make = Effect.gen(function* () {
      */
     addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id: EntityId, storeId: StoreId) =>
       // An addition is based on no revision, because it overwrites nothing. So RevisionConflict is a defect.
-      Effect.catchTag(writeOn(id, [storeId], decideAddition(id, storeId)), "RevisionConflict", Effect.die)
+      Effect.catchTag(writeOn(id, storeId, decideAddition(id, storeId)), "RevisionConflict", Effect.die)
     ),
     /** The values of a draft. `storeId` null: canonical. NotFound: the entity does not exist, or is not on the store. */
     get: Effect.fn("Drafts.get")(function* (id: EntityId, storeId: StoreId | null) {

@@ -141,6 +141,7 @@ export const makePublishJobKinds = Effect.gen(function* () {
             if (wait !== undefined) return wait
             const { next } = cursor
             if (next !== null) return { _tag: "Progress", cursor: { _tag: "Requests", place: next }, done: 0 }
+            // Lists of jobs, and processes of an older version, show the saved count. All others use `withFailures`.
             const failed = yield* repo.failedOf(accountId, id)
             return { _tag: "Progress", cursor: null, done: 0, ...(failed > 0 && { counts: { failed } }) }
           }

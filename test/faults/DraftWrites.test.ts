@@ -5,16 +5,13 @@ import { Transaction } from "../../src/database/Transaction.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../../src/drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
-import { MetafieldDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
 import { type AccountId, type EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
 import { RepositoriesOnDatabase } from "../../src/Services.ts"
-import { SecretBox } from "../../src/stores/SecretBox.ts"
-import { Accounts, ApiKeys, actingAs, anAccount, anEntity, CatalogChanges, Drafts } from "../../src/testing/index.ts"
-import { layerStores } from "../support/LayerStores.ts"
+import { actingAs, anAccount, anEntity, CatalogChanges, Drafts } from "../../src/testing/index.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { amount, runsPlanted } from "../support/Volume.ts"
 import { Dice, report, seed } from "./Dice.ts"
-import { deadlocks, dwell, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
+import { deadlocks, dwell, layerChanges, layerDatabase, layerWriters, noticeDeadlocksSoon } from "./ServerServices.ts"
 
 const writers = 8
 const writesEach = amount(60, 300)
@@ -42,7 +39,6 @@ const lockSeenOutside = Layer.effect(
   Effect.map(ImportLockRepo, (lock) => ({ ...lock, share: (accountId) => outside(lock.share(accountId)) }))
 )
 
-const right = CatalogChanges.layer.pipe(Layer.provide(RepositoriesOnDatabase))
 const withoutRowLocks = CatalogChanges.layer.pipe(
   Layer.provide(selectThenUpdate),
   Layer.provide(RepositoriesOnDatabase)
@@ -53,14 +49,7 @@ const withoutImportLock = CatalogChanges.layer.pipe(
 )
 
 /** A separate pool for the writers: the planted faults need a second connection each. */
-const servicesOn = (changes: typeof right) =>
-  Layer.mergeAll(Accounts.layer, ApiKeys.layer, layerStores, Drafts.layer).pipe(
-    Layer.provideMerge(MetafieldDefinitions.layer),
-    Layer.provideMerge(changes),
-    Layer.provide(SecretBox.layer),
-    Layer.provideMerge(RepositoriesOnDatabase),
-    Layer.provide(layerPool(2 * writers + 2))
-  )
+const servicesOn = (changes: typeof layerChanges) => layerWriters(changes, 2 * writers + 2)
 
 /** So few products that any two writers conflict, each on two stores. */
 const aShop = (count: number) =>
@@ -184,7 +173,7 @@ const tally = (all: ReadonlyArray<Told>) => ({
   locked: all.filter(({ outcome }) => outcome._tag === "locked").length
 })
 
-const race = (name: string, changes: typeof right) =>
+const race = (name: string, changes: typeof layerChanges) =>
   Effect.gen(function* () {
     yield* noticeDeadlocksSoon
     yield* dwell({ writeMillis: 3, commitMillis: 1 })
@@ -200,7 +189,7 @@ const race = (name: string, changes: typeof right) =>
   })
 
 /** Begins and ends imports while writers write. Returns the number of writes that became visible during an import. */
-const raceImports = (name: string, changes: typeof right) =>
+const raceImports = (name: string, changes: typeof layerChanges) =>
   Effect.gen(function* () {
     yield* noticeDeadlocksSoon
     yield* dwell({ writeMillis: 3, commitMillis: 1 })
@@ -253,7 +242,7 @@ describe.skipIf(!serverAnswers)("writers of the same drafts", () => {
       "each accepted write raises the revision once, none is lost, and refused ones get the current revision",
       () =>
         Effect.gen(function* () {
-          const record = yield* race("Drafts", right)
+          const record = yield* race("Drafts", layerChanges)
           assert.deepStrictEqual(record.contradictions, [], `seed ${seed}`)
           assert.strictEqual(record.writes, writers * writesEach)
           assert.strictEqual(record.accepted + record.stale, record.writes)
@@ -276,7 +265,7 @@ describe.skipIf(!serverAnswers)("writers of the same drafts", () => {
   layer(TestLayer, { excludeTestServices: true })("while imports come and go", (it) => {
     it.effect("write nothing during the lock, without deadlocks", () =>
       Effect.gen(function* () {
-        const record = yield* raceImports("Import lock", right)
+        const record = yield* raceImports("Import lock", layerChanges)
         assert.strictEqual(record.inside, 0, `seed ${seed}`)
         assert.deepStrictEqual(record.contradictions, [], `seed ${seed}`)
         assert.strictEqual(record.toggles, toggles)

@@ -2,7 +2,11 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Layer, Logger, Schedule } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import type { Deadlines } from "../../src/database/Deadlines.ts"
+import { MetafieldDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
 import { RepositoriesOnDatabase, Services, ServicesOnDatabase } from "../../src/Services.ts"
+import { SecretBox } from "../../src/stores/SecretBox.ts"
+import { Accounts, ApiKeys, CatalogChanges, Drafts } from "../../src/testing/index.ts"
+import { layerStores } from "../support/LayerStores.ts"
 import { stopClock } from "../support/TestClock.ts"
 import { layerServerUrl, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
@@ -25,6 +29,19 @@ export const layerDatabase = (maxConnections: number) =>
 /** All services on a fresh database of the server. */
 export const layerServices = (maxConnections: number) =>
   Services.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provideMerge(layerDatabase(maxConnections)))
+
+/** The changes of the catalog, as the service makes them. */
+export const layerChanges = CatalogChanges.layer.pipe(Layer.provide(RepositoriesOnDatabase))
+
+/** The services of writers, on a pool of their own. `changes`: `layerChanges`, or with a planted fault. */
+export const layerWriters = (changes: typeof layerChanges, maxConnections: number) =>
+  Layer.mergeAll(Accounts.layer, ApiKeys.layer, layerStores, Drafts.layer).pipe(
+    Layer.provideMerge(MetafieldDefinitions.layer),
+    Layer.provideMerge(changes),
+    Layer.provide(SecretBox.layer),
+    Layer.provideMerge(RepositoriesOnDatabase),
+    Layer.provide(layerPool(maxConnections))
+  )
 
 /** All services, with imports, on a fresh database of the server whose clock is stopped. */
 export const layerStoppedClock = ServicesOnDatabase.pipe(

@@ -1,31 +1,17 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Exit, Layer } from "effect"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
-import { MetafieldDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
 import type { EntityId, StoreId } from "../../src/model/Ids.ts"
 import { RepositoriesOnDatabase } from "../../src/Services.ts"
-import { SecretBox } from "../../src/stores/SecretBox.ts"
-import {
-  Accounts,
-  ApiKeys,
-  actingAs,
-  anAccount,
-  anEntity,
-  CatalogChange,
-  CatalogChanges,
-  Drafts
-} from "../../src/testing/index.ts"
-import { layerStores } from "../support/LayerStores.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { runsPlanted } from "../support/Volume.ts"
 import { report } from "./Dice.ts"
-import { deadlocks, layerDatabase, layerPool, noticeDeadlocksSoon } from "./ServerServices.ts"
+import { deadlocks, layerChanges, layerDatabase, layerWriters, noticeDeadlocksSoon } from "./ServerServices.ts"
 
 const products = 20
 const pictures = 8
 const atOnce = 8
-
-const right = CatalogChanges.layer.pipe(Layer.provide(RepositoriesOnDatabase))
 
 /** A planted fault: rows are locked one after the other, by each second writer in the reverse order. */
 const inAnyOrder = CatalogChanges.layer.pipe(
@@ -51,17 +37,8 @@ const inAnyOrder = CatalogChanges.layer.pipe(
   Layer.provide(RepositoriesOnDatabase)
 )
 
-const servicesOn = (changes: typeof right) =>
-  Layer.mergeAll(Accounts.layer, ApiKeys.layer, layerStores, Drafts.layer).pipe(
-    Layer.provideMerge(MetafieldDefinitions.layer),
-    Layer.provideMerge(changes),
-    Layer.provide(SecretBox.layer),
-    Layer.provideMerge(RepositoriesOnDatabase),
-    Layer.provide(layerPool(atOnce + 2))
-  )
-
 /** Products that share all pictures: half of them are added to a second store, and the others, which are there, newly show them. */
-const showAll = (name: string, changes: typeof right) =>
+const showAll = (name: string, changes: typeof layerChanges) =>
   Effect.gen(function* () {
     yield* noticeDeadlocksSoon
     const result = yield* Effect.gen(function* () {
@@ -102,7 +79,7 @@ const showAll = (name: string, changes: typeof right) =>
           pictures: shown.filter((all) => all.length === 2).length
         }
       }).pipe(actingAs(actor))
-    }).pipe(Effect.provide(servicesOn(changes)))
+    }).pipe(Effect.provide(layerWriters(changes, atOnce + 2)))
     const record = { ...result, deadlocks: yield* deadlocks }
     report(name, record)
     return record
@@ -114,7 +91,7 @@ describe.skipIf(!serverAnswers)("products that share pictures", () => {
   layer(TestLayer, { excludeTestServices: true })("and come to a store at once", (it) => {
     it.effect("show all of them there, without deadlocks", () =>
       Effect.gen(function* () {
-        assert.deepStrictEqual(yield* showAll("Pictures", right), {
+        assert.deepStrictEqual(yield* showAll("Pictures", layerChanges), {
           done: 2 * products,
           whole: 2 * products,
           pictures,
