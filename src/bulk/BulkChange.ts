@@ -1,6 +1,7 @@
 import { Either, Schema } from "effect"
 import type { CatalogChange, LockedCatalog } from "../drafts/CatalogChange.ts"
-import { decideAddition, decideUpdate, type GalleryMoved } from "../drafts/DraftWrite.ts"
+import { decideUpdate } from "../drafts/DraftWrite.ts"
+import { type DecidedRemovals, decideAddition, type PartsMoved } from "../drafts/StoreMembership.ts"
 import { FoundEntities } from "../jobs/FoundEntities.ts"
 import type { JobError } from "../jobs/Job.ts"
 import { EntityKind, titleOf } from "../model/Attribute.ts"
@@ -11,7 +12,7 @@ import type { KeyRules } from "../model/KeyRules.ts"
 /**
  * A change of the drafts of many entities. `SetField`: writes one field; `storeId` null: the canonical value, else the override of a
  * store. `value` null: empties the canonical value, or removes the override. `AddToStore`: adds the entities to a store; products
- * with their variants and galleries.
+ * with their variants and galleries. `RemoveFromStore`: takes them off a store that they were never published to.
  */
 export const BulkChange = Schema.Union(
   Schema.TaggedStruct("SetField", {
@@ -19,7 +20,8 @@ export const BulkChange = Schema.Union(
     key: Schema.String,
     value: Schema.NullOr(Schema.String)
   }),
-  Schema.TaggedStruct("AddToStore", { storeId: StoreId })
+  Schema.TaggedStruct("AddToStore", { storeId: StoreId }),
+  Schema.TaggedStruct("RemoveFromStore", { storeId: StoreId })
 )
 export type BulkChange = typeof BulkChange.Type
 
@@ -60,12 +62,12 @@ export interface BulkStep {
   readonly refused: ReadonlyArray<JobError>
 }
 
-const wordsOf = (kind: EntityKind, refusal: NotFound | ValidationFailed | GalleryMoved) => {
+const wordsOf = (kind: EntityKind, refusal: NotFound | ValidationFailed | PartsMoved) => {
   switch (refusal._tag) {
     case "NotFound":
       return `the ${kind} is not on this store`
-    case "GalleryMoved":
-      return "somebody changed it at the same moment: add it again"
+    case "PartsMoved":
+      return "somebody changed it at the same moment: try again"
     case "ValidationFailed":
       return refusal.reasons
   }
@@ -73,45 +75,80 @@ const wordsOf = (kind: EntityKind, refusal: NotFound | ValidationFailed | Galler
 
 type Decided = Either.Either<ReadonlyArray<CatalogChange>, string>
 
-/**
- * Decides one step. Each entity is changed or refused separately. A field is refused if the draft has another revision than at the
- * begin of the job. An addition to a store overwrites nothing, so it is based on no revision.
- */
-export const decideStep =
-  ({ change, kind }: BulkWork, items: ReadonlyArray<BulkItem>, rules: KeyRules) =>
-  (locked: LockedCatalog): BulkStep => {
-    const decide = ({ id, revision }: BulkItem): Decided => {
-      if (change._tag === "AddToStore")
-        return locked.aggregates.get(id)?.storeIds.includes(change.storeId) === true
-          ? Either.right([])
-          : Either.mapBoth(decideAddition(id, change.storeId)(locked), {
-              onLeft: (refusal) => wordsOf(kind, refusal),
-              onRight: ({ changes }) => changes
-            })
-      const { key, storeId, value } = change
-      const update = { draft_revision: revision, attributes: [{ key, value }] }
-      const current = locked.revisions.get(id)
-      return Either.flatMap(
-        Either.mapLeft(decideUpdate(id, { storeId }, update, rules)(locked), (refusal) => wordsOf(kind, refusal)),
-        ({ changes }): Decided =>
-          current === revision
-            ? Either.right(changes)
-            : Either.left(
-                `somebody changed the draft after the job was begun, so it was not overwritten: its revision is ${current}, not ${revision}`
-              )
-      )
-    }
-    const nameOf = (id: EntityId) => {
-      const aggregate = locked.aggregates.get(id)
-      const title = aggregate === undefined ? "" : titleOf(aggregate.kind, aggregate.attributes)
-      return `${kind} ${title.trim() === "" ? id : title}`
-    }
-    const changes: Array<CatalogChange> = []
-    const refused: Array<JobError> = []
-    for (const item of items) {
-      const decided = decide(item)
-      if (Either.isRight(decided)) changes.push(...decided.right)
-      else refused.push({ item: nameOf(item.id), message: decided.left })
-    }
-    return { changes, refused }
+/** The changes of one entity, or why it is refused. */
+export type DecideItem = (item: BulkItem) => Decided
+
+const isOn = (locked: LockedCatalog, id: EntityId, storeId: StoreId) =>
+  locked.aggregates.get(id)?.storeIds.includes(storeId) === true
+
+/** Refuses an entity whose draft has another revision than at the begin of the job. */
+const unlessChanged =
+  (locked: LockedCatalog, decide: DecideItem): DecideItem =>
+  (item) =>
+    Either.flatMap(decide(item), (changes): Decided => {
+      const current = locked.revisions.get(item.id)
+      return current === item.revision
+        ? Either.right(changes)
+        : Either.left(
+            `somebody changed the draft after the job was begun, so it was not overwritten: its revision is ${current}, not ${item.revision}`
+          )
+    })
+
+type Change<Tag extends BulkChange["_tag"]> = Extract<BulkChange, { readonly _tag: Tag }>
+
+export const fieldDecision = (
+  kind: EntityKind,
+  { key, storeId, value }: Change<"SetField">,
+  rules: KeyRules,
+  locked: LockedCatalog
+): DecideItem =>
+  unlessChanged(locked, ({ id, revision }) => {
+    const update = { draft_revision: revision, attributes: [{ key, value }] }
+    return Either.mapBoth(decideUpdate(id, { storeId }, update, rules)(locked), {
+      onLeft: (refusal) => wordsOf(kind, refusal),
+      onRight: ({ changes }) => changes
+    })
+  })
+
+/** An addition overwrites nothing, so it is based on no revision. */
+export const additionDecision =
+  (kind: EntityKind, { storeId }: Change<"AddToStore">, locked: LockedCatalog): DecideItem =>
+  ({ id }) =>
+    isOn(locked, id, storeId)
+      ? Either.right([])
+      : Either.mapLeft(decideAddition(id, storeId)(locked), (refusal) => wordsOf(kind, refusal))
+
+/** An entity that is not on the store stays as it is. */
+export const removalDecision = (
+  kind: EntityKind,
+  { storeId }: Change<"RemoveFromStore">,
+  { of }: DecidedRemovals,
+  locked: LockedCatalog
+): DecideItem => {
+  const remove = unlessChanged(locked, ({ id }) =>
+    Either.mapLeft(of.get(id) ?? Either.right([]), (refusal) => wordsOf(kind, refusal))
+  )
+  return (item) => (isOn(locked, item.id, storeId) ? remove(item) : Either.right([]))
+}
+
+/** Decides one step. Each entity is changed or refused separately. */
+export const decideStep = (
+  kind: EntityKind,
+  items: ReadonlyArray<BulkItem>,
+  locked: LockedCatalog,
+  decide: DecideItem
+): BulkStep => {
+  const nameOf = (id: EntityId) => {
+    const aggregate = locked.aggregates.get(id)
+    const title = aggregate === undefined ? "" : titleOf(aggregate.kind, aggregate.attributes)
+    return `${kind} ${title.trim() === "" ? id : title}`
   }
+  const changes: Array<CatalogChange> = []
+  const refused: Array<JobError> = []
+  for (const item of items) {
+    const decided = decide(item)
+    if (Either.isRight(decided)) changes.push(...decided.right)
+    else refused.push({ item: nameOf(item.id), message: decided.left })
+  }
+  return { changes, refused }
+}

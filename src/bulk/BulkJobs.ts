@@ -6,6 +6,7 @@ import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
+import { makeDecideRemovals } from "../drafts/StoreMembership.ts"
 import { foundEntities, lookedPerItem } from "../jobs/FoundEntities.ts"
 import { FoundEntitiesRepo } from "../jobs/FoundEntitiesRepo.ts"
 import { JobStopped } from "../jobs/Job.ts"
@@ -19,7 +20,17 @@ import { type AccountId, EntityId, JobId, nilUuid } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { makeAwaitFilterStore } from "../stores/FilterStore.ts"
 import { Stores } from "../stores/Stores.ts"
-import { type BulkChange, BulkCursor, BulkInput, type BulkItem, type BulkWork, decideStep } from "./BulkChange.ts"
+import {
+  additionDecision,
+  type BulkChange,
+  BulkCursor,
+  BulkInput,
+  type BulkItem,
+  type BulkWork,
+  decideStep,
+  fieldDecision,
+  removalDecision
+} from "./BulkChange.ts"
 import { BulkItemsRepo } from "./BulkItemsRepo.ts"
 
 /** Maximum number of entities that are named one by one, because one transaction adds them to their job. */
@@ -41,11 +52,15 @@ const storeGone = () =>
     next: "What was changed before stays changed. Link the store again, then resume the job."
   })
 
+/** Whether the change writes the variants and media of a product too. */
+const movesProducts = (change: BulkChange) => change._tag !== "SetField"
+
 /** The kind of job that changes the drafts of a selection. */
 export const makeBulkKinds = Effect.gen(function* () {
   const awaitFilterStore = yield* makeAwaitFilterStore
   const catalog = yield* CatalogRepo
   const changes = yield* CatalogChanges
+  const decideRemovals = makeDecideRemovals(catalog)
   const definitions = yield* MetafieldDefinitions
   const importLock = yield* ImportLockRepo
   const found = yield* FoundEntitiesRepo
@@ -76,19 +91,46 @@ export const makeBulkKinds = Effect.gen(function* () {
       return { _tag: "Progress", cursor: all === 0 ? null : 0, total: all, done: 0, counts }
     })
 
+  /** How a step decides about each of its entities, and the changes that it makes along with them. */
+  const decisionsOf = (
+    accountId: AccountId,
+    { change, kind }: BulkWork,
+    items: ReadonlyArray<BulkItem>,
+    locked: LockedCatalog
+  ) =>
+    Effect.gen(function* () {
+      switch (change._tag) {
+        case "SetField": {
+          const rules = yield* definitions.rulesFor(accountId, kind, [change.key])
+          return { decide: fieldDecision(kind, change, rules, locked), along: [] }
+        }
+        case "AddToStore":
+          return { decide: additionDecision(kind, change, locked), along: [] }
+        case "RemoveFromStore": {
+          const current = items.filter(({ id, revision }) => locked.revisions.get(id) === revision)
+          const ids = current.map(({ id }) => id)
+          const removals = yield* decideRemovals(accountId, ids, change.storeId, locked)
+          return { decide: removalDecision(kind, change, removals, locked), along: removals.along }
+        }
+      }
+    })
+
   /** Writes the changes of these entities. The number of changed drafts is that of the revisions that rose. */
   const write = (accountId: AccountId, input: BulkWork, items: ReadonlyArray<BulkItem>) =>
     Effect.gen(function* () {
       const { change, kind } = input
       const ids = items.map(({ id }) => id)
-      const media = change._tag === "AddToStore" ? yield* catalog.mediaToAdd(accountId, change.storeId, ids) : []
+      const parts = movesProducts(change)
+        ? yield* catalog.partsOnStore(accountId, change.storeId, ids, change._tag === "RemoveFromStore")
+        : []
       const { locked, remedy } = yield* Effect.orDie(
-        changes.applyRemedy([...ids, ...media], (before: LockedCatalog) =>
+        changes.applyRemedy([...ids, ...parts], (before: LockedCatalog) =>
           Effect.gen(function* () {
             const isGone = change.storeId !== null && !before.storeIds.includes(change.storeId)
-            const rules = yield* definitions.rulesFor(accountId, kind, change._tag === "SetField" ? [change.key] : [])
-            const step = isGone ? { changes: [], refused: [] } : decideStep(input, items, rules)(before)
-            return { ...step, isGone, before: before.revisions }
+            if (isGone) return { changes: [], refused: [], isGone, before: before.revisions }
+            const { along, decide } = yield* decisionsOf(accountId, input, items, before)
+            const step = decideStep(kind, items, before, decide)
+            return { ...step, changes: [...step.changes, ...along], isGone, before: before.revisions }
           })
         )
       )
@@ -113,8 +155,7 @@ export const makeBulkKinds = Effect.gen(function* () {
               ? yield* Effect.catchTag(collect({ accountId, id, size }, input.found, place), "NotFound", storeGone)
               : yield* Effect.dieMessage("The job has a list of entities already.")
           const work = workOf(input)
-          // An addition writes the variants and media of a product too.
-          const taken = work.change._tag === "AddToStore" ? Math.ceil(size / 4) : size
+          const taken = movesProducts(work.change) ? Math.ceil(size / 4) : size
           const items = yield* repo.take(accountId, id, taken)
           if (items.length === 0) return { _tag: "Progress", cursor: null, done: 0 }
           const { changed, refused } = yield* write(accountId, work, items)
@@ -144,6 +185,7 @@ const countedEntities = (kind: EntityKind, count: number): string =>
 /** `domain`: of the store of the change. */
 const titleOf = (change: BulkChange, entities: string, domain: string | undefined): string => {
   if (change._tag === "AddToStore") return `Add ${entities} to ${domain}`
+  if (change._tag === "RemoveFromStore") return `Take ${entities} off ${domain}`
   const on = domain === undefined ? "" : ` on ${domain}`
   return `${change.value === null ? "Clear" : "Set"} ${change.key} of ${entities}${on}`
 }
@@ -159,7 +201,7 @@ const make = Effect.gen(function* () {
   const check = Effect.fn("BulkJobs.check")(function* (kind: EntityKind, change: BulkChange) {
     const { accountId } = yield* CurrentActor
     if (change.storeId !== null) yield* stores.find(change.storeId)
-    if (change._tag === "AddToStore") return
+    if (change._tag !== "SetField") return
     const rules = yield* definitions.rulesFor(accountId, kind, [change.key])
     const misfit = misfitOfField(kind, change.key, change.value ?? "", rules, [])
     if (misfit !== undefined) return yield* ValidationFailed.at(misfit.at, misfit.message)

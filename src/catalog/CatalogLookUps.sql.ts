@@ -8,10 +8,15 @@ import { EntityId } from "../model/Ids.ts"
 import type { CatalogRepo } from "./CatalogRepo.ts"
 import { placeOfGone, type RelatedPlace, relatedPageOf } from "./CatalogRows.ts"
 
+const idsOf = (rows: ReadonlyArray<{ readonly id: EntityId }>) => rows.map(({ id }) => id)
+
 /** Finds entities by id, SKU or handle, and the entities that are related to an entity. */
 export const makeCatalogLookUps = (
   sql: SqlClient
-): Pick<Context.Tag.Service<CatalogRepo>, "kindOf" | "mediaToAdd" | "related" | "withHandle" | "withSku"> => {
+): Pick<
+  Context.Tag.Service<CatalogRepo>,
+  "kindOf" | "mediaShownByOthers" | "partsOnStore" | "related" | "withHandle" | "withSku"
+> => {
   const findKind = findOne(Schema.Struct({ kind: EntityKind }))(
     (accountId: string, id: EntityId) => sql`SELECT kind FROM entity WHERE account_id = ${accountId} AND id = ${id}`
   )
@@ -33,22 +38,40 @@ export const makeCatalogLookUps = (
       ORDER BY e.id`
   )
 
-  const findMediaToAdd = findAll(Schema.Struct({ id: EntityId }))(
-    (accountId: string, storeId: string, ids: ReadonlyArray<EntityId>) => sql`
-      SELECT DISTINCT g.media_id AS id
+  const findPartsOnStore = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: string, storeId: string, ids: ReadonlyArray<EntityId>, isThere: boolean) => sql`
+      SELECT DISTINCT p.id
       FROM unnest(${ids}::uuid[]) AS k (id)
       CROSS JOIN LATERAL (
         SELECT o.id FROM entity o
         WHERE o.account_id = ${accountId} AND o.id = k.id AND o.kind = 'product'
-          AND NOT EXISTS (
+          AND EXISTS (
             SELECT FROM store_version v
             WHERE v.account_id = ${accountId} AND v.entity_id = k.id AND v.store_id = ${storeId}::uuid
-          )
+          ) = ${isThere}
         OFFSET 0
       ) e
       CROSS JOIN LATERAL (
-        SELECT o.media_id FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = e.id OFFSET 0
-      ) g ${sql.literal(planCustom)}`
+        (SELECT o.media_id AS id FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = e.id OFFSET 0)
+        UNION ALL
+        (SELECT o.id FROM entity o WHERE o.account_id = ${accountId} AND o.parent_id = e.id OFFSET 0)
+      ) p ${sql.literal(planCustom)}`
+  )
+
+  const findShownByOthers = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: string, storeId: string, mediaIds: ReadonlyArray<EntityId>, except: ReadonlyArray<EntityId>) => sql`
+      SELECT k.id
+      FROM unnest(${mediaIds}::uuid[]) AS k (id)
+      CROSS JOIN LATERAL (
+        SELECT FROM entity_media g
+        WHERE g.account_id = ${accountId} AND g.media_id = k.id AND ${storeId}::uuid = ANY(g.store_ids)
+          AND g.entity_id <> ALL(${except}::uuid[])
+          AND EXISTS (
+            SELECT FROM store_version v
+            WHERE v.account_id = ${accountId} AND v.entity_id = g.entity_id AND v.store_id = ${storeId}::uuid
+          )
+        LIMIT 1
+      ) shown ${sql.literal(planCustom)}`
   )
 
   const findRelated = findAll(
@@ -110,10 +133,14 @@ export const makeCatalogLookUps = (
           Option.map(({ kind }) => kind)
         )
       ),
-    mediaToAdd: (accountId, storeId, ids) =>
-      Effect.map(findMediaToAdd(accountId, storeId, ids), (rows) => rows.map(({ id }) => id)),
+    partsOnStore: (accountId, storeId, ids, isThere) =>
+      Effect.map(findPartsOnStore(accountId, storeId, ids, isThere), idsOf),
+    mediaShownByOthers: (accountId, storeId, mediaIds, except) =>
+      mediaIds.length === 0
+        ? Effect.succeed([])
+        : Effect.map(findShownByOthers(accountId, storeId, mediaIds, except), idsOf),
     withHandle: findWithHandle,
-    withSku: (accountId, sku) => Effect.map(findWithSku(accountId, sku), (rows) => rows.map(({ id }) => id)),
+    withSku: (accountId, sku) => Effect.map(findWithSku(accountId, sku), idsOf),
     related: (accountId, id, after, limit) =>
       orDie(Effect.map(findRelated(accountId, id, after, limit + 1), (rows) => relatedPageOf(rows, limit)))
   }

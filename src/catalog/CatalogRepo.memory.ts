@@ -3,7 +3,7 @@ import { type MemoryAccount, type MemoryState, MemoryStore } from "../database/M
 import { type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { rollUp } from "../model/PublishState.ts"
-import { byPosition } from "./Aggregate.ts"
+import { type Aggregate, byPosition } from "./Aggregate.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"
 import {
   type IdentifiedProjections,
@@ -23,10 +23,15 @@ import { type EntityRecord, type EntityRow, type Include, includedOf, mediaTypeO
 import { layersOf } from "./SearchedFields.ts"
 import { matches } from "./SearchText.ts"
 
+const isOnStore = ({ versions }: Aggregate, storeId: StoreId) => versions.some((each) => each.storeId === storeId)
+
 /** As `makeCatalogLookUps`. */
 const makeLookUps = (
   store: MemoryStore["Type"]
-): Pick<CatalogRepo["Type"], "kindOf" | "mediaToAdd" | "related" | "withHandle" | "withSku"> => ({
+): Pick<
+  CatalogRepo["Type"],
+  "kindOf" | "mediaShownByOthers" | "partsOnStore" | "related" | "withHandle" | "withSku"
+> => ({
   kindOf: (accountId, id) =>
     Effect.map(Ref.get(store), (state) => Option.fromNullable(state.get(accountId)?.entities.get(id)?.aggregate.kind)),
   withSku: (accountId, sku) =>
@@ -48,12 +53,30 @@ const makeLookUps = (
         .map(({ id, kind }) => ({ id, kind }))
         .sort((left, right) => (`${left.kind} ${left.id}` < `${right.kind} ${right.id}` ? -1 : 1))
     ),
-  mediaToAdd: (accountId, storeId, ids) =>
+  partsOnStore: (accountId, storeId, ids, isThere) =>
     Effect.map(Ref.get(store), (state) => {
-      const added = ids
-        .flatMap((id) => state.get(accountId)?.entities.get(id)?.aggregate ?? [])
-        .filter(({ kind, versions }) => kind === "product" && !versions.some((each) => each.storeId === storeId))
-      return [...new Set(added.flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId)))]
+      const entities = state.get(accountId)?.entities
+      const products = ids
+        .flatMap((id) => entities?.get(id)?.aggregate ?? [])
+        .filter((each) => each.kind === "product" && isOnStore(each, storeId) === isThere)
+      const variants = [...(entities?.values() ?? [])].filter(({ aggregate: { parentId } }) =>
+        products.some(({ id }) => id === parentId)
+      )
+      return [
+        ...new Set([
+          ...variants.map(({ aggregate: { id } }) => id),
+          ...products.flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))
+        ])
+      ]
+    }),
+  mediaShownByOthers: (accountId, storeId, mediaIds, except) =>
+    Effect.map(Ref.get(store), (state) => {
+      const showing = [...(state.get(accountId)?.entities.values() ?? [])].flatMap(({ aggregate }) =>
+        isOnStore(aggregate, storeId) && !except.includes(aggregate.id) ? aggregate.gallery : []
+      )
+      return mediaIds.filter((id) =>
+        showing.some(({ mediaId, storeIds }) => mediaId === id && storeIds.includes(storeId))
+      )
     }),
   related: (accountId, id, after, limit) =>
     Effect.map(Ref.get(store), (state) => {

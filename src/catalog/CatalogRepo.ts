@@ -69,11 +69,22 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       accountId: AccountId,
       handle: string
     ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>>
-    /** The media in the galleries of those of these entities that are products and not on the store, each once. */
-    readonly mediaToAdd: (
+    /**
+     * The variants, and the media in the galleries, of those of these entities that are products and on the store (`isThere`), or not on it
+     * (`isThere` false), each once.
+     */
+    readonly partsOnStore: (
       accountId: AccountId,
       storeId: StoreId,
-      ids: ReadonlyArray<EntityId>
+      ids: ReadonlyArray<EntityId>,
+      isThere: boolean
+    ) => Effect.Effect<ReadonlyArray<EntityId>>
+    /** Those of these media that an entity on the store shows there in its gallery. Galleries of `except` do not count. */
+    readonly mediaShownByOthers: (
+      accountId: AccountId,
+      storeId: StoreId,
+      mediaIds: ReadonlyArray<EntityId>,
+      except: ReadonlyArray<EntityId>
     ) => Effect.Effect<ReadonlyArray<EntityId>>
     /**
      * List rows of related entities, after a place: variants of a product by position; media in gallery order;

@@ -1,5 +1,5 @@
-import { Data, Either, Schema } from "effect"
-import { type Aggregate, byPosition, type GalleryEntry } from "../catalog/Aggregate.ts"
+import { Either, Schema } from "effect"
+import type { GalleryEntry } from "../catalog/Aggregate.ts"
 import { AttributeTriple, EntityKind } from "../model/Attribute.ts"
 import { AttributeEdit, attributeIssues, textIssues } from "../model/AttributeRules.ts"
 import { type Issue, NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -8,6 +8,7 @@ import type { KeyRules } from "../model/KeyRules.ts"
 import { PublishStatus } from "../model/PublishState.ts"
 import { CatalogChange, type Decision, type LockedCatalog } from "./CatalogChange.ts"
 import { layersOf } from "./Divergence.ts"
+import { decideAddition, type PartsMoved } from "./StoreMembership.ts"
 
 const draftRevision = Schema.Int.annotations({ description: "The revision of the draft." })
 const pendingPublish = Schema.Boolean.annotations({
@@ -91,12 +92,12 @@ export const decideUpdate =
     { attributes, draft_revision }: AttributesUpdate,
     rules: KeyRules
   ) =>
-  (locked: LockedCatalog): Decided<NotFound | ValidationFailed | GalleryMoved> =>
+  (locked: LockedCatalog): Decided<NotFound | ValidationFailed | PartsMoved> =>
     Either.gen(function* () {
       const aggregate = yield* find(locked, entityId)
       const isThere = storeId === null || aggregate.storeIds.includes(storeId)
       if (!isThere && !addsToStore) return yield* Either.left(new NotFound())
-      const addition = isThere ? [] : (yield* decideAddition(entityId, storeId)(locked)).changes
+      const addition = isThere ? [] : yield* decideAddition(entityId, storeId)(locked)
       yield* unlessAny(attributeIssues(aggregate.kind, attributes, rules, layersOf(aggregate)))
       const values = Object.fromEntries(attributes.map(({ key, value }) => [key, value]))
       const types = typesFor(rules, aggregate.kind, Object.keys(values))
@@ -108,79 +109,6 @@ export const decideUpdate =
             : CatalogChange.SetOverrides({ entityId, storeId, values, types })
         ],
         basedOn: new Map([[entityId, draft_revision]])
-      }
-    })
-
-/**
- * The gallery of the entity was written after its media were read. The write must start over, because locking the other media now would
- * break the order of locks.
- */
-export class GalleryMoved extends Data.TaggedError("GalleryMoved") {}
-
-/**
- * The changes that show the gallery of a product on a store that it is added to: the entries that another of its stores shows. If it is
- * on no linked store: those that an unlinked store shows, else all. If entries still name this store, because the product was on it: these.
- */
-const showGallery = (
-  { gallery, id, kind, storeIds }: Aggregate,
-  storeId: StoreId,
-  locked: LockedCatalog
-): Either.Either<ReadonlyArray<CatalogChange>, GalleryMoved> => {
-  // No other kind publishes its pictures.
-  if (kind !== "product") return Either.right([])
-  if (!gallery.every(({ mediaId }) => locked.aggregates.has(mediaId))) return Either.left(new GalleryMoved())
-  const shownBy = (isMeant: (store: StoreId) => boolean) => gallery.filter((entry) => entry.storeIds.some(isMeant))
-  const addMedia = (entries: typeof gallery) =>
-    entries.map(({ mediaId }) => CatalogChange.AddToStore({ entityId: mediaId, storeId }))
-  const former = shownBy((store) => store === storeId)
-  if (former.length > 0) return Either.right(addMedia(former))
-  const elsewhere = shownBy((store) => storeIds.length === 0 || storeIds.includes(store))
-  const shown = storeIds.length === 0 && elsewhere.length === 0 ? gallery : elsewhere
-  if (shown.length === 0) return Either.right([])
-  const entries = gallery.map((entry) => ({
-    mediaId: entry.mediaId,
-    storeIds: [
-      ...entry.storeIds.filter((store) => locked.storeIds.includes(store)),
-      ...(shown.includes(entry) ? [storeId] : [])
-    ]
-  }))
-  return Either.right([...addMedia(shown), CatalogChange.SetGallery({ entityId: id, entries })])
-}
-
-/**
- * Adds an entity to a store. A product is added with all its variants, because its first publish includes them, and its gallery is shown
- * there. A variant can be added only after its product. NotFound: the entity or the store does not exist. GalleryMoved: a media file of the
- * gallery is not locked.
- */
-export const decideAddition =
-  (entityId: EntityId, storeId: StoreId) =>
-  (locked: LockedCatalog): Decided<NotFound | ValidationFailed | GalleryMoved> =>
-    Either.gen(function* () {
-      const aggregate = yield* find(locked, entityId)
-      if (!locked.storeIds.includes(storeId)) return yield* Either.left(new NotFound())
-      const product = aggregate.parentId === null ? undefined : locked.aggregates.get(aggregate.parentId)
-      yield* unlessAny([
-        ...(aggregate.storeIds.includes(storeId)
-          ? [{ path: "store_id", message: `the ${aggregate.kind} is on this store already` }]
-          : []),
-        ...(product === undefined || product.storeIds.includes(storeId)
-          ? []
-          : [
-              {
-                path: "store_id",
-                message: `the variant's product ${product.id} is not on this store: add the product first`
-              }
-            ])
-      ])
-      const variants = [...locked.aggregates.values(), ...locked.summaries.values()]
-        .filter(({ parentId }) => parentId === entityId)
-        .sort(byPosition)
-      return {
-        changes: [
-          ...[aggregate, ...variants].map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
-          ...(yield* showGallery(aggregate, storeId, locked))
-        ],
-        basedOn: new Map()
       }
     })
 

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Either, Layer, Option } from "effect"
 import type { GalleryEntry } from "../catalog/Aggregate.ts"
 import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import type { ProjectionsRecord } from "../catalog/CatalogRows.ts"
@@ -15,17 +15,16 @@ import {
   type AttributesUpdate,
   checkUpdate,
   type Draft,
-  decideAddition,
   decideGallery,
   decideUpdate,
   draftStateOf,
-  GalleryMoved,
   type UpdatedLayer
 } from "./DraftWrite.ts"
 import { type HistoryFilter, maxHistoryEntries } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
 import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
 import { type Projection, toProjections } from "./Projection.ts"
+import { decideAddition, makeDecideRemovals, PartsMoved } from "./StoreMembership.ts"
 
 /** New values of one layer. `storeId` null: canonical values. */
 export interface LayerUpdate {
@@ -120,31 +119,41 @@ const makeUpdateGallery = (write: ReturnType<typeof makeWrite>) =>
       )
   )
 
-/** As `makeWrite`, for a write that adds the entity to a store if it is not there. `storeId` null: to none. */
-const makeWriteOn = (catalog: CatalogRepo["Type"], write: ReturnType<typeof makeWrite>) => {
-  const writeOn = <E>(
+/** A move of an entity to a store (`isThere` false), or off a store that it is on. `storeId` null: no move. */
+interface Move {
+  readonly storeId: StoreId | null
+  readonly isThere: boolean
+}
+
+/** As `makeWrite`, for a write that moves the entity, a product with its variants and media. */
+const makeWriteMoved = (catalog: CatalogRepo["Type"], write: ReturnType<typeof makeWrite>) => {
+  const writeMoved = <E>(
     id: EntityId,
-    storeId: StoreId | null,
-    decide: (locked: LockedCatalog) => Effect.Effect<Decision, E | GalleryMoved>
+    { isThere, storeId }: Move,
+    decide: (locked: LockedCatalog) => Effect.Effect<Decision, E | PartsMoved>
   ): ReturnType<typeof write<E>> =>
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
-      const media = storeId === null ? [] : yield* catalog.mediaToAdd(accountId, storeId, [id])
-      return yield* write(id, decide, [], media)
+      const parts = storeId === null ? [] : yield* catalog.partsOnStore(accountId, storeId, [id], isThere)
+      return yield* write(id, decide, [], parts)
     }).pipe(
       Effect.catchIf(
-        (error) => error instanceof GalleryMoved,
-        () => writeOn(id, storeId, decide)
+        (error) => error instanceof PartsMoved,
+        () => writeMoved(id, { storeId, isThere }, decide)
       )
     )
-  return writeOn
+  return writeMoved
 }
+
+/** A move is based on no revision. So RevisionConflict is a defect. */
+const toMove = (changes: Decision["changes"]): Decision => ({ changes, basedOn: new Map() })
 
 const make = Effect.gen(function* () {
   const catalog = yield* CatalogRepo
   const find = makeFind(catalog)
   const write = makeWrite(yield* CatalogChanges)
-  const writeOn = makeWriteOn(catalog, write)
+  const decideRemovals = makeDecideRemovals(catalog)
+  const writeMoved = makeWriteMoved(catalog, write)
   const history = yield* HistoryRepo
   const definitions = yield* MetafieldDefinitions
 
@@ -167,7 +176,7 @@ const make = Effect.gen(function* () {
             basedOn: new Map(decisions.flatMap(({ basedOn }) => [...basedOn]))
           }
         })
-      return yield* writeOn(id, added, decide)
+      return yield* writeMoved(id, { storeId: added, isThere: false }, decide)
     })
 
   const update = (id: EntityId, layer: UpdatedLayer, request: AttributesUpdate) => updateAll(id, [[layer, request]])
@@ -204,9 +213,28 @@ const make = Effect.gen(function* () {
      * variant whose product is not on the store.
      */
     addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id: EntityId, storeId: StoreId) =>
-      // An addition is based on no revision, because it overwrites nothing. So RevisionConflict is a defect.
-      Effect.catchTag(writeOn(id, storeId, decideAddition(id, storeId)), "RevisionConflict", Effect.die)
+      Effect.catchTag(
+        writeMoved(id, { storeId, isThere: false }, (locked) =>
+          Either.map(decideAddition(id, storeId)(locked), toMove)
+        ),
+        "RevisionConflict",
+        Effect.die
+      )
     ),
+    /**
+     * Takes an entity off a store that it was never published to; a product with its variants, and with the media of its gallery that no
+     * other gallery shows there. NotFound: the entity is not on the store. ValidationFailed: it, or a variant of the product, was published
+     * to the store or is being published, or it is a media file that a gallery shows there.
+     */
+    removeStoreVersion: Effect.fn("Drafts.removeStoreVersion")(function* (id: EntityId, storeId: StoreId) {
+      const { accountId } = yield* CurrentActor
+      const decide = (locked: LockedCatalog) =>
+        Effect.gen(function* () {
+          const { along, of } = yield* decideRemovals(accountId, [id], storeId, locked)
+          return toMove([...(yield* of.get(id) ?? Either.left(new NotFound())), ...along])
+        })
+      return yield* Effect.catchTag(writeMoved(id, { storeId, isThere: true }, decide), "RevisionConflict", Effect.die)
+    }),
     /** The values of a draft. `storeId` null: canonical. NotFound: the entity does not exist, or is not on the store. */
     get: Effect.fn("Drafts.get")(function* (id: EntityId, storeId: StoreId | null) {
       const { accountId } = yield* CurrentActor

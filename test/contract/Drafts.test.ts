@@ -568,8 +568,8 @@ for (const engine of featureServiceEngines) {
             // Somebody adds a picture after the first read of the gallery.
             const meanwhile = {
               ...catalog,
-              mediaToAdd: (...request: Parameters<typeof catalog.mediaToAdd>) =>
-                Effect.tap(catalog.mediaToAdd(...request), () =>
+              partsOnStore: (...request: Parameters<typeof catalog.partsOnStore>) =>
+                Effect.tap(catalog.partsOnStore(...request), () =>
                   reads++ === 0 ? Effect.orDie(apply([show([ids.media, second])]).pipe(actingAs(actor))) : Effect.void
                 )
             }

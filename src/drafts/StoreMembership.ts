@@ -1,0 +1,157 @@
+import { Data, Effect, Either } from "effect"
+import { type Aggregate, byPosition, type VersionState } from "../catalog/Aggregate.ts"
+import type { CatalogRepo } from "../catalog/CatalogRepo.ts"
+import { NotFound, ValidationFailed } from "../model/Errors.ts"
+import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
+
+/**
+ * The product was written after its variants and media were read. The write must start over, because locking the others now would break
+ * the order of locks.
+ */
+export class PartsMoved extends Data.TaggedError("PartsMoved") {}
+
+type Decided<Change = CatalogChange> = Either.Either<ReadonlyArray<Change>, NotFound | ValidationFailed | PartsMoved>
+
+type Removal = Data.TaggedEnum.Value<CatalogChange, "RemoveFromStore">
+
+const find = ({ aggregates }: LockedCatalog, id: EntityId) =>
+  Either.fromNullable(aggregates.get(id), () => new NotFound())
+
+const refuse = (message: string) => Either.left(ValidationFailed.at("store_id", message))
+
+/**
+ * The changes that show the gallery of a product on a store that it is added to: the entries that another of its stores shows. If it is
+ * on no linked store: those that an unlinked store shows, else all. If entries still name this store, because the product was on it: these.
+ */
+const showGallery = (
+  { gallery, id, kind, storeIds }: Aggregate,
+  storeId: StoreId,
+  locked: LockedCatalog
+): Either.Either<ReadonlyArray<CatalogChange>, PartsMoved> => {
+  // No other kind publishes its pictures.
+  if (kind !== "product") return Either.right([])
+  if (!gallery.every(({ mediaId }) => locked.aggregates.has(mediaId))) return Either.left(new PartsMoved())
+  const shownBy = (isMeant: (store: StoreId) => boolean) => gallery.filter((entry) => entry.storeIds.some(isMeant))
+  const addMedia = (entries: typeof gallery) =>
+    entries.map(({ mediaId }) => CatalogChange.AddToStore({ entityId: mediaId, storeId }))
+  const former = shownBy((store) => store === storeId)
+  if (former.length > 0) return Either.right(addMedia(former))
+  const elsewhere = shownBy((store) => storeIds.length === 0 || storeIds.includes(store))
+  const shown = storeIds.length === 0 && elsewhere.length === 0 ? gallery : elsewhere
+  if (shown.length === 0) return Either.right([])
+  const entries = gallery.map((entry) => ({
+    mediaId: entry.mediaId,
+    storeIds: [
+      ...entry.storeIds.filter((store) => locked.storeIds.includes(store)),
+      ...(shown.includes(entry) ? [storeId] : [])
+    ]
+  }))
+  return Either.right([...addMedia(shown), CatalogChange.SetGallery({ entityId: id, entries })])
+}
+
+/**
+ * Adds an entity to a store. A product is added with all its variants, because its first publish includes them, and its gallery is shown
+ * there. A variant can be added only after its product. NotFound: the entity or the store does not exist. PartsMoved: a media file of the
+ * gallery is not locked.
+ */
+export const decideAddition =
+  (entityId: EntityId, storeId: StoreId) =>
+  (locked: LockedCatalog): Decided =>
+    Either.gen(function* () {
+      const aggregate = yield* find(locked, entityId)
+      if (!locked.storeIds.includes(storeId)) return yield* Either.left(new NotFound())
+      if (aggregate.storeIds.includes(storeId)) return yield* refuse(`the ${aggregate.kind} is on this store already`)
+      const product = aggregate.parentId === null ? undefined : locked.aggregates.get(aggregate.parentId)
+      if (product !== undefined && !product.storeIds.includes(storeId))
+        return yield* refuse(`the variant's product ${product.id} is not on this store: add the product first`)
+      const variants = [...locked.aggregates.values(), ...locked.summaries.values()]
+        .filter(({ parentId }) => parentId === entityId)
+        .sort(byPosition)
+      return [
+        ...[aggregate, ...variants].map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
+        ...(yield* showGallery(aggregate, storeId, locked))
+      ]
+    })
+
+const versionOn = ({ versions }: Aggregate, storeId: StoreId) => versions.find((version) => version.storeId === storeId)
+
+/** Why an entity cannot be taken off the store of this version, as the end of a sentence. */
+const whyKept = ({ accepted, lastPublishStatus, platformId }: VersionState): string | undefined => {
+  if (lastPublishStatus === "pending") return "is being published to this store"
+  return accepted === null && platformId === null ? undefined : "was published to this store, so it cannot be taken off"
+}
+
+const mediaShown = ({ gallery }: Aggregate, storeId: StoreId) =>
+  gallery.filter(({ storeIds }) => storeIds.includes(storeId)).map(({ mediaId }) => mediaId)
+
+const shownByGallery = "a gallery shows the media file on this store: take it out of that gallery first"
+
+/**
+ * Takes an entity off a store that it was never published to, a product with its variants. The gallery still names the store, so that a
+ * later addition shows the same entries there. NotFound: the entity does not exist, or is not on the store. PartsMoved: a variant, or a
+ * media file that the gallery shows there, is not locked.
+ */
+const decideRemoval =
+  (entityId: EntityId, storeId: StoreId) =>
+  (locked: LockedCatalog): Decided<Removal> =>
+    Either.gen(function* () {
+      const aggregate = yield* find(locked, entityId)
+      const { id, kind } = aggregate
+      const version = yield* Either.fromNullable(versionOn(aggregate, storeId), () => new NotFound())
+      const why = whyKept(version)
+      if (why !== undefined) return yield* refuse(`the ${kind} ${why}`)
+      const isMissing = [...locked.summaries.values()].some(
+        ({ parentId, storeIds }) => parentId === id && storeIds.includes(storeId)
+      )
+      if (
+        isMissing ||
+        (kind === "product" && !mediaShown(aggregate, storeId).every((each) => locked.aggregates.has(each)))
+      )
+        return yield* Either.left(new PartsMoved())
+      const changes = [CatalogChange.RemoveFromStore({ entityId: id, storeId })]
+      for (const variant of locked.aggregates.values()) {
+        const theirs = variant.parentId === id ? versionOn(variant, storeId) : undefined
+        if (theirs === undefined) continue
+        const whyVariant = whyKept(theirs)
+        if (whyVariant !== undefined) return yield* refuse(`its variant ${variant.id} ${whyVariant}`)
+        changes.push(CatalogChange.RemoveFromStore({ entityId: variant.id, storeId }))
+      }
+      return changes
+    })
+
+/** Removals that were decided together. */
+export interface DecidedRemovals {
+  /** By entity. */
+  readonly of: ReadonlyMap<EntityId, Decided<Removal>>
+  /** Removals of media that the galleries of removed products showed. */
+  readonly along: ReadonlyArray<Removal>
+}
+
+/**
+ * Decides the removal of each of these entities. Media of their galleries leave the store too if they were never published there and no
+ * other entity on it shows them. A media file that another entity shows there is refused.
+ */
+export const makeDecideRemovals =
+  (catalog: CatalogRepo["Type"]) =>
+  (accountId: AccountId, ids: ReadonlyArray<EntityId>, storeId: StoreId, locked: LockedCatalog) =>
+    Effect.gen(function* () {
+      const decided = ids.map((id) => [id, decideRemoval(id, storeId)(locked)] as const)
+      const removed = decided
+        .flatMap(([, result]) => Either.getOrElse(result, () => []))
+        .flatMap((change) => locked.aggregates.get(change.entityId) ?? [])
+      const taken = new Set(removed.flatMap((each) => (each.kind === "product" ? mediaShown(each, storeId) : [])))
+      const named = removed.filter(({ kind }) => kind === "media").map(({ id }) => id)
+      const media = [...new Set([...taken, ...named])]
+      const except = removed.map(({ id }) => id)
+      const shown = new Set(yield* catalog.mediaShownByOthers(accountId, storeId, media, except))
+      const removals: DecidedRemovals = {
+        of: new Map(
+          decided.map(([id, result]) => [id, shown.has(id) && named.includes(id) ? refuse(shownByGallery) : result])
+        ),
+        along: [...taken]
+          .filter((id) => !shown.has(id) && !named.includes(id))
+          .flatMap((id) => Either.getOrElse(decideRemoval(id, storeId)(locked), () => []))
+      }
+      return removals
+    })
