@@ -5,22 +5,15 @@ import { MerchantLists } from "../catalog/MerchantLists.ts"
 import { Drafts } from "../drafts/Drafts.ts"
 import { OwnDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { Drops } from "../drops/Drops.ts"
-import type { AttributeEdit } from "../model/AttributeRules.ts"
-import { DropId, nilUuid, type StoreId } from "../model/Ids.ts"
+import type { CurrentActor } from "../model/Actor.ts"
+import { DropId, nilUuid } from "../model/Ids.ts"
 import { StoreData } from "../storedata/StoreData.ts"
 import { Stores } from "../stores/Stores.ts"
-import { DraftRpcs } from "./DraftRpcs.ts"
+import { DraftRpcs, type NamedChange } from "./DraftRpcs.ts"
 import { makeFiltersOf, makeFindEntity, makeFindStore, parseId } from "./FindByName.ts"
 import { Refusal } from "./Refusal.ts"
 
 const dropId = parseId(DropId)
-
-const changeOf = (edit: AttributeEdit | null, storeId: StoreId | null): Effect.Effect<BulkChange, Refusal> => {
-  if (edit !== null) return Effect.succeed({ _tag: "SetField", storeId, ...edit })
-  return storeId === null
-    ? new Refusal({ message: "Name the store to add to." })
-    : Effect.succeed({ _tag: "AddToStore", storeId })
-}
 
 export const DraftHandlers = DraftRpcs.toLayer(
   Effect.gen(function* () {
@@ -37,6 +30,12 @@ export const DraftHandlers = DraftRpcs.toLayer(
 
     const storeId = (domain: string) => Effect.map(findStore(domain), ({ id }) => id)
     const storeIdOrNull = Option.match({ onNone: () => Effect.succeed(null), onSome: storeId })
+    const changeOf = (named: NamedChange): Effect.Effect<BulkChange, Refusal, CurrentActor> => {
+      if (named._tag !== "SetField")
+        return Effect.map(storeId(named.store), (id) => ({ _tag: named._tag, storeId: id }))
+      const { store, ...edit } = named
+      return Effect.map(storeIdOrNull(store), (id) => ({ ...edit, storeId: id }))
+    }
 
     return {
       showDraft: ({ entity, store }) =>
@@ -50,13 +49,17 @@ export const DraftHandlers = DraftRpcs.toLayer(
         ),
       addStoreVersion: ({ entity, store }) =>
         Effect.flatMap(Effect.all([findEntity(entity), storeId(store)]), ([id, on]) => drafts.addStoreVersion(id, on)),
+      removeStoreVersion: ({ entity, store }) =>
+        Effect.flatMap(Effect.all([findEntity(entity), storeId(store)]), ([id, on]) =>
+          drafts.removeStoreVersion(id, on)
+        ),
       showHistory: ({ entity, limit }) =>
         findEntity(entity).pipe(
           Effect.flatMap((id) => Effect.map(drafts.history(id, limit), (history) => ({ entity_id: id, history })))
         ),
-      beginBulk: ({ edit, kind, store, ...filters }) =>
+      beginBulk: ({ change: named, kind, ...filters }) =>
         Effect.gen(function* () {
-          const change = yield* changeOf(edit, yield* storeIdOrNull(store))
+          const change = yield* changeOf(named)
           const found = yield* filtersOf(filters)
           yield* bulk.check(kind, change)
           const { chosen, count } = yield* lists.found([kind], found)

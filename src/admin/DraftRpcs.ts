@@ -20,6 +20,14 @@ const Defined = Schema.Struct({
   retyped: Schema.Int
 })
 
+/** A bulk change (`BulkChange`) whose store is a domain or id as typed. */
+const NamedChange = Schema.Union(
+  Schema.TaggedStruct("SetField", { ...AttributeEdit.fields, store: optionalText }),
+  Schema.TaggedStruct("AddToStore", { store: Schema.String }),
+  Schema.TaggedStruct("RemoveFromStore", { store: Schema.String })
+)
+export type NamedChange = typeof NamedChange.Type
+
 const aboutDrop = { id: Schema.String }
 
 /**
@@ -41,6 +49,15 @@ export const DraftRpcs = RpcGroup.make(
     { ...aboutDraft, store: Schema.String },
     { success: DraftState, error: Schema.Union(NotFound, ValidationFailed, PimLocked) }
   ),
+  /**
+   * Takes an entity off a store. ValidationFailed: it, or a variant of the product, was published there or is being published, or a gallery
+   * shows the media file there.
+   */
+  accountRpc(
+    "removeStoreVersion",
+    { ...aboutDraft, store: Schema.String },
+    { success: DraftState, error: Schema.Union(NotFound, ValidationFailed, PimLocked) }
+  ),
   /** The history of an entity, newest first. `limit`: at most 250. */
   accountRpc(
     "showHistory",
@@ -48,13 +65,12 @@ export const DraftRpcs = RpcGroup.make(
     { success: Schema.Struct({ entity_id: EntityId, history: Schema.Array(HistoryEntry) }), error: NotFound }
   ),
   /**
-   * Begins a job that changes the drafts of all entities of a kind that the filters find. `store`: the store whose override `edit`
-   * writes, or, without `edit`, the store to which the entities are added. `on`: only entities on this store. Refusal: no such store is
-   * linked, or the filters find nothing. ValidationFailed: the field or the value is wrong, or the filters find too many.
+   * Begins a job that changes the drafts of all entities of a kind that the filters find. `on`: only entities on this store. Refusal: no
+   * such store is linked, or the filters find nothing. ValidationFailed: the field or the value is wrong, or the filters find too many.
    */
   accountRpc(
     "beginBulk",
-    { kind: EntityKind, edit: Schema.NullOr(AttributeEdit), store: optionalText, ...listFilters },
+    { kind: EntityKind, change: NamedChange, ...listFilters },
     { success: Job, error: Schema.Union(NotFound, ValidationFailed, PimLocked) }
   ),
   accountRpc(

@@ -1,8 +1,8 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
+import type { NamedChange } from "../admin/DraftRpcs.ts"
 import { EntityKind } from "../model/Attribute.ts"
-import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { oneAssignment } from "./DraftCommands.ts"
 import { choiceArgument, textOption } from "./Flags.ts"
@@ -26,11 +26,11 @@ interface Given extends GivenFilters {
 }
 
 /** Begins a bulk change, and follows its job to the end. */
-const run = (edit: AttributeEdit | null, store: Option.Option<string>, { account, all, json, ...given }: Given) =>
+const run = (change: NamedChange, { account, all, json, ...given }: Given) =>
   Effect.gen(function* () {
     if (all === isFiltered(given))
       return yield* new Refused({ message: "Give a filter, such as --search WORDS, or --all, and not both." })
-    const begun = yield* (yield* AdminClient).beginBulk({ account, edit, store, ...given })
+    const begun = yield* (yield* AdminClient).beginBulk({ account, change, ...given })
     const ended = yield* followJob(account, begun)
     yield* answer(json, ended, linesOfJob(ended, account))
   }).pipe(
@@ -57,7 +57,7 @@ const set = Command.make(
     const edit = given ?? Option.getOrNull(Option.map(unset, (key) => ({ key, value: null })))
     return edit === null || (given !== undefined && Option.isSome(unset))
       ? new Refused({ message: "Give one KEY=VALUE or --unset KEY." })
-      : run(edit, store, rest)
+      : run({ _tag: "SetField", ...edit, store }, rest)
   }
 ).pipe(Command.withDescription("Write one field of the drafts of many entities, as a job."))
 
@@ -70,10 +70,26 @@ const add = Command.make(
     account,
     json
   },
-  ({ to, ...rest }) => run(null, Option.some(to), rest)
+  ({ to, ...rest }) => run({ _tag: "AddToStore", store: to }, rest)
 ).pipe(Command.withDescription("Add many entities to a store, products with their variants and pictures, as a job."))
+
+const remove = Command.make(
+  "remove",
+  {
+    kind,
+    from: textOption("from", "DOMAIN", "Domain or id of the store to take them off."),
+    ...filters,
+    account,
+    json
+  },
+  ({ from, ...rest }) => run({ _tag: "RemoveFromStore", store: from }, rest)
+).pipe(
+  Command.withDescription(
+    "Take many entities off a store that they were never published to, products with their variants, as a job."
+  )
+)
 
 export const bulkCommand = Command.make("bulk").pipe(
   Command.withDescription("Changes of the drafts of many entities."),
-  Command.withSubcommands([set, add])
+  Command.withSubcommands([set, add, remove])
 )

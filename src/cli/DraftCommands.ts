@@ -152,33 +152,59 @@ export const draftCommand = Command.make("draft").pipe(
   Command.withSubcommands([set, show])
 )
 
-const add = Command.make(
-  "add",
-  {
-    entity,
-    store: textOption("store", "DOMAIN", "Domain or id of the store to add it to."),
-    account,
-    json
-  },
-  ({ account, entity, json, store }) =>
-    Effect.gen(function* () {
-      const state = yield* (yield* AdminClient).addStoreVersion({ account, entity, store })
-      yield* answer(json, state, [
-        `Added ${state.entity_type} ${state.entity_id} to ${store}: draft revision ${state.draft_revision}, waiting to be published.`
-      ])
-    }).pipe(
-      Effect.catchTags({
-        NotFound: () => missing(account, entity),
-        ValidationFailed: ({ reasons }) => new Refused({ message: `--store: ${reasons}` }),
-        PimLocked: () => lockedBy(account)
-      }),
-      withAdmin
-    )
-).pipe(Command.withDescription("Add an entity to a store; a product is added with its variants and pictures."))
+/** What the commands that add an entity to a store, and take it off, do and say. */
+interface Move {
+  readonly name: "add" | "remove"
+  readonly description: string
+  readonly ofStore: string
+  readonly rpc: "addStoreVersion" | "removeStoreVersion"
+  readonly done: (entity: string, store: string, revision: number) => string
+  readonly notFound: (account: Option.Option<string>, entity: string, store: string) => Refused
+}
+
+const moveCommand = ({ description, done, name, notFound, ofStore, rpc }: Move) =>
+  Command.make(
+    name,
+    { entity, store: textOption("store", "DOMAIN", ofStore), account, json },
+    ({ account, entity, json, store }) =>
+      Effect.gen(function* () {
+        const client = yield* AdminClient
+        const state = yield* client[rpc]({ account, entity, store })
+        yield* answer(json, state, [done(`${state.entity_type} ${state.entity_id}`, store, state.draft_revision)])
+      }).pipe(
+        Effect.catchTags({
+          NotFound: () => notFound(account, entity, store),
+          ValidationFailed: ({ reasons }) => new Refused({ message: `--store: ${reasons}` }),
+          PimLocked: () => lockedBy(account)
+        }),
+        withAdmin
+      )
+  ).pipe(Command.withDescription(description))
+
+const add = moveCommand({
+  name: "add",
+  description: "Add an entity to a store; a product is added with its variants and pictures.",
+  ofStore: "Domain or id of the store to add it to.",
+  rpc: "addStoreVersion",
+  done: (entity, store, revision) =>
+    `Added ${entity} to ${store}: draft revision ${revision}, waiting to be published.`,
+  notFound: (account, entity) => missing(account, entity)
+})
+
+const remove = moveCommand({
+  name: "remove",
+  description:
+    "Take an entity off a store that it was never published to; a product leaves with its variants and the pictures that no other gallery shows there.",
+  ofStore: "Domain or id of the store to take it off.",
+  rpc: "removeStoreVersion",
+  done: (entity, store, revision) => `Took ${entity} off ${store}: draft revision ${revision}.`,
+  notFound: (_, entity, store) =>
+    new Refused({ code: errorCode.NotFound, message: `The account has no entity ${entity} on ${store}.` })
+})
 
 export const storeVersionCommand = Command.make("store-version").pipe(
   Command.withDescription("Versions of entities on stores."),
-  Command.withSubcommands([add])
+  Command.withSubcommands([add, remove])
 )
 
 const actorOf = ({ actor, drop, import_id, undo_of }: HistoryEntry) => {

@@ -41,6 +41,7 @@ export const paths = {
   publishListed: "/selection/publish",
   setSelected: "/selection/field",
   addSelected: "/selection/store",
+  removeSelected: "/selection/store/remove",
   exportSelected: "/selection/export",
   scheduleSelected: "/selection/schedule",
   jobs: "/jobs",

@@ -79,7 +79,9 @@ const versionOn = ({ versions }: Aggregate, storeId: StoreId) => versions.find((
 /** Why an entity cannot be taken off the store of this version, as the end of a sentence. */
 const whyKept = ({ accepted, lastPublishStatus, platformId }: VersionState): string | undefined => {
   if (lastPublishStatus === "pending") return "is being published to this store"
-  return accepted === null && platformId === null ? undefined : "was published to this store, so it cannot be taken off"
+  return accepted === null && platformId === null
+    ? undefined
+    : "was published to this store, or imported from it, so it cannot be taken off"
 }
 
 const mediaShown = ({ gallery }: Aggregate, storeId: StoreId) =>

@@ -15,7 +15,7 @@ const shop = "tern.demo.example"
 
 describe.skipIf(!serverAnswers)("bulk changes on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
-    it.effect("set a field and add to a store as jobs that are followed to their end", () =>
+    it.effect("set a field, add to a store and take off it as jobs that are followed to their end", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
         const { json, refusal, said } = commandsWith({ DATABASE_URL })
@@ -71,9 +71,27 @@ describe.skipIf(!serverAnswers)("bulk changes on the command line", () => {
           { title: "Hat 1", vendor: "Fell", own: "Hut" },
           { title: "Hat 2", vendor: "Fell", own: null }
         ])
+        const imported = "was published to this store, or imported from it, so it cannot be taken off"
+        assert.match(
+          yield* said("bulk", "remove", "product", "--from", "files.example", "--search", "Hat 1"),
+          new RegExp(
+            `^Take 1 product off files.example \\(\\S+\\): done, 1 entities${counts(0, 1, 0)}\n {2}product Hat 1: the product ${imported}$`
+          )
+        )
+        const [{ id } = assert.fail("no product")] = (yield* Effect.promise(() =>
+          query(DATABASE_URL, "SELECT id FROM entity WHERE kind = 'product' AND title = 'Hat 1'")
+        )) as ReadonlyArray<{ readonly id: string }>
+        const remove = ["store-version", "remove", id, "--store"]
+        assert.strictEqual(yield* refusal(...remove, "files.example"), `--store: the product ${imported}`)
+        assert.strictEqual(yield* said(...remove, shop), `Took product ${id} off ${shop}: draft revision 5.`)
+        assert.strictEqual(yield* refusal(...remove, shop), `The account has no entity ${id} on ${shop}.`)
+        assert.match(
+          yield* said("bulk", "remove", "product", "--from", shop, "--all"),
+          new RegExp(`^Take 3 products off ${shop} \\(\\S+\\): done, 3 entities${counts(0, 0, 3)}$`)
+        )
         assert.match(
           yield* said("jobs", "list"),
-          /done {7}Set title of 3 products on tern\.demo\.example {2}3 entities\n.* {2}Add 1 product to/
+          /done {7}Take 3 products off tern\.demo\.example {2}3 entities\n(.*\n)*.* {2}Add 1 product to/
         )
       })
     )

@@ -51,7 +51,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       )
       assert.match(
         text,
-        /Published Draft files\.example Not published never Unpublished: the store has no platform Tarn &amp; Tern Failed The demo shop was told to refuse: ask the operator of this service to repair it\. \( DEMO_REFUSED \) \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC Retry /
+        /Published Draft files\.example Not published never Unpublished: the store has no platform Take off Tarn &amp; Tern Failed The demo shop was told to refuse: ask the operator of this service to repair it\. \( DEMO_REFUSED \) \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC Retry /
       )
       assert.include(text, "Title The stove Edit Title, Catalog The stove From the catalog Edit Title, files.example")
       assert.include(text, "Der Ofen Own value Failed Edit Title, Tarn &amp; Tern Handle stove Edit Handle, Catalog")
@@ -128,7 +128,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       assert.lengthOf([...page.text.matchAll(/action="\/entity\/publish"/g)], 1)
       assert.include(
         textOf(page),
-        "files.example Not published never Unpublished: the store has no platform Tarn &amp; Tern"
+        "files.example Not published never Unpublished: the store has no platform Take off Tarn &amp; Tern"
       )
       assert.include(
         page.text,

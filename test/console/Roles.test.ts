@@ -55,6 +55,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "GET /selection/publish",
     "GET /selection/schedule",
     "GET /selection/store",
+    "GET /selection/store/remove",
     "GET /settings/connections",
     "GET /settings/connections/:id",
     "GET /settings/connections/disconnect",
@@ -93,6 +94,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /jobs/command",
     "POST /selection/field",
     "POST /selection/store",
+    "POST /selection/store/remove",
     "POST /settings/connections/undo",
     "POST /stores/refresh"
   ],

@@ -39,6 +39,7 @@ const aSelection = Effect.gen(function* () {
     csrf,
     set: send("/selection/field"),
     add: send("/selection/store"),
+    remove: send("/selection/store/remove"),
     schedule: send("/selection/schedule"),
     publish: send("/selection/publish"),
     finish,
@@ -217,6 +218,61 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
     })
   )
 
+  it.effect("take off a store: from the list or from the page of an entity, which names its refusal", () =>
+    Effect.gen(function* () {
+      const { add, cookie, files, finish, remove, shop, stove, tent, value } = yield* aSelection
+      const both = ticked([tent, stove])
+      yield* finish(yield* add(reviewed(yield* add({ ...both, do: "review", store_id: files.id }), "/selection/store")))
+      const first = yield* remove(both)
+      assert.match(textOf(first), /^Take off a store Products Store Choose a store .* Review Cancel$/)
+      assert.include(textOf(yield* remove({ ...both, do: "review" })), "Choose a store first.")
+      const review = yield* remove({ ...both, do: "review", store_id: files.id })
+      assert.match(
+        textOf(review),
+        /Store files\.example Changes 2 products .* Only what was never published to the store leaves it, .* Take off 2 products Back Cancel$/
+      )
+      assert.deepInclude(yield* finish(yield* remove(reviewed(review, "/selection/store/remove"))), {
+        title: "Take 2 products off files.example",
+        result: { changed: 2, unchanged: 0, refused: 0 }
+      })
+      assert.include(String(yield* Effect.flip(value(tent, "title", files.id).pipe(Effect.sandbox))), "NotFound")
+
+      // The page of an entity begins with its only entity, and leads back to it.
+      const page = yield* ask(`/entity?id=${tent}`, { cookie })
+      const chooses = sectionsOf(page.text, "/selection/store").hidden
+      const choose = yield* add(chooses)
+      assert.match(textOf(choose), /^Add to a store Products Store Choose a store .* Review Cancel$/)
+      assert.notInclude(textOf(choose), "that match the list's filters")
+      assert.include(choose.text, `<a href="/entity?id=${tent}">Cancel</a>`)
+      const added = yield* add({ ...chooses, do: "review", store_id: files.id })
+      assert.match(textOf(added), / Add 1 product Back Cancel$/)
+      assert.include(added.text, `<a href="/entity?id=${tent}">Cancel</a>`)
+      yield* finish(yield* add(reviewed(added, "/selection/store")))
+
+      const there = yield* ask(`/entity?id=${tent}`, { cookie })
+      assert.deepStrictEqual(
+        [...there.text.matchAll(/aria-label="Take off ([^"]*)"/g)].map(([, store]) => store),
+        [files.domain]
+      )
+      const removal = yield* remove(sectionsOf(there.text, "/selection/store/remove").hidden)
+      assert.match(
+        textOf(removal),
+        /Store files\.example Changes 1 product The tent .* Take off 1 product Back Cancel$/
+      )
+      yield* finish(yield* remove(reviewed(removal, "/selection/store/remove")))
+
+      const live = yield* remove({ ...ticked([tent]), do: "review", store_id: shop.id })
+      assert.deepInclude(yield* finish(yield* remove(reviewed(live, "/selection/store/remove"))), {
+        errors: [
+          {
+            item: "product The tent",
+            message: "the product was published to this store, or imported from it, so it cannot be taken off"
+          }
+        ]
+      })
+    })
+  )
+
   it.effect("publish: the store, the review, then the page of the job, also for everything that the filters find", () =>
     Effect.gen(function* () {
       const { cookie, files, finish, jobs, publish, set, shop, stove, tent } = yield* aSelection
@@ -374,7 +430,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
         title: "Your role does not allow this",
         message: `This needs the role ${needed}. Yours is ${own}. An administrator of the account can change it on the page Team.`
       })
-      const edits = ["/selection/field", "/selection/store"]
+      const edits = ["/selection/field", "/selection/store", "/selection/store/remove"]
       const publishes = ["/selection/publish", "/selection/schedule"]
       const exports = "/selection/export"
       for (const [role, own, offered] of [

@@ -159,11 +159,20 @@ for (const engine of serviceEngines) {
             yield* apply(CatalogChange.RefusePublish({ ...on(tent), error }), CatalogChange.RequestPublish(on(large)))
             yield* stays(tent, `its variant ${large} is being published to this store`)
             yield* apply(CatalogChange.AcceptPublish(on(large)))
-            yield* stays(tent, `its variant ${large} was published to this store, so it cannot be taken off`)
-            yield* stays(large, "the variant was published to this store, so it cannot be taken off")
+            yield* stays(
+              tent,
+              `its variant ${large} was published to this store, or imported from it, so it cannot be taken off`
+            )
+            yield* stays(
+              large,
+              "the variant was published to this store, or imported from it, so it cannot be taken off"
+            )
             // A platform id is enough: the store has the entity.
             yield* apply(CatalogChange.Identify({ ...on(stove), platformId: "9" }))
-            yield* stays(stove, "the product was published to this store, so it cannot be taken off")
+            yield* stays(
+              stove,
+              "the product was published to this store, or imported from it, so it cannot be taken off"
+            )
             yield* stays(own, "a gallery shows the media file on this store: take it out of that gallery first")
             // Another variant of the product can leave.
             yield* remove(small, b)
@@ -250,7 +259,7 @@ for (const engine of serviceEngines) {
               errors: [
                 {
                   item: "product Lamp",
-                  message: "the product was published to this store, so it cannot be taken off"
+                  message: "the product was published to this store, or imported from it, so it cannot be taken off"
                 }
               ]
             })

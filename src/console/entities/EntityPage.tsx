@@ -5,13 +5,13 @@ import type { IdentifiedSheet, Sheet } from "../../drafts/Drafts.ts"
 import type { HistoryEntry } from "../../drafts/History.ts"
 import type { DropRow } from "../../drops/Drop.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
-import type { EntityId } from "../../model/Ids.ts"
+import type { EntityId, StoreId } from "../../model/Ids.ts"
 import { filesOnly, type Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { DropBanner } from "../drops/DropBanner.tsx"
 import { statusSentence } from "../drops/DropWords.tsx"
 import { Facts } from "../Field.tsx"
-import { Frame, HiddenFields, Time } from "../Frame.tsx"
+import { Frame, Hidden, HiddenFields, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
 import {
@@ -25,6 +25,7 @@ import {
 } from "../Naming.tsx"
 import { newDropOf, pageOf, paths, reviewPath } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
+import { fields, hiddenFieldsOf, selectionOfOne } from "../selections/SelectionForm.ts"
 import { Table } from "../Table.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
 import type { Editing } from "./CellForm.tsx"
@@ -126,11 +127,46 @@ const Publish = ({
   )
 }
 
+/** The first step of a form that adds the entity to a store, or, with `storeId`, takes it off one. */
+const MoveButton = ({
+  csrf,
+  id,
+  kind,
+  label,
+  storeId
+}: {
+  readonly csrf: string
+  readonly kind: EntityKind
+  readonly id: EntityId
+  readonly label?: string
+  readonly storeId?: StoreId
+}) => {
+  const t = useWords()
+  return (
+    <Allowed to="edit">
+      <form method="post" action={storeId === undefined ? paths.addSelected : paths.removeSelected} class="buttons">
+        <HiddenFields csrf={csrf} />
+        <Hidden
+          of={[
+            ...hiddenFieldsOf(selectionOfOne(kind, id)),
+            ...(storeId === undefined ? [] : [[fields.store, storeId] as const, [fields.does, "review"] as const])
+          ]}
+        />
+        <button type="submit" class="plain" aria-label={label}>
+          {t(storeId === undefined ? "Add to a store" : "Take off")}
+        </button>
+      </form>
+    </Allowed>
+  )
+}
+
 const OnStores = ({
   csrf,
+  kind,
   record: { draftRevision, id, stores },
   linked
 }: {
+  readonly kind: EntityKind
   readonly record: EntityRecord
   readonly linked: ReadonlyArray<Store>
   readonly csrf: string
@@ -158,17 +194,29 @@ const OnStores = ({
                 )}
               </>,
               on.published_at === null ? t("never") : <Time at={on.published_at} />,
-              <Publish
-                csrf={csrf}
-                id={id}
-                draftRevision={draftRevision}
-                on={on}
-                store={linked.find((each) => each.id === on.store_id)}
-              />
+              <>
+                <Publish
+                  csrf={csrf}
+                  id={id}
+                  draftRevision={draftRevision}
+                  on={on}
+                  store={linked.find((each) => each.id === on.store_id)}
+                />
+                {on.published_at === null && on.last_publish_status !== "pending" && (
+                  <MoveButton
+                    csrf={csrf}
+                    kind={kind}
+                    id={id}
+                    storeId={on.store_id}
+                    label={t("Take off {store}", { store: on.store_domain })}
+                  />
+                )}
+              </>
             ]
           }))}
         />
       )}
+      {stores.length < linked.length && <MoveButton csrf={csrf} kind={kind} id={id} />}
     </section>
   )
 }
@@ -412,7 +460,7 @@ export const EntityPage = ({
           editing={editing}
           saved={savedIn(result)}
         />
-        <OnStores record={record} linked={linked} csrf={visitor.csrf} />
+        <OnStores kind={kind} record={record} linked={linked} csrf={visitor.csrf} />
       </Live>
       <RelatedTo kind={kind} related={related} />
       <EntityHistory

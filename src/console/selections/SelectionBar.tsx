@@ -55,10 +55,15 @@ export const SelectionBar = ({
           {t("Set a field")}
         </button>
         {stores.length > 0 && (
-          <button type="submit" class="plain" formaction={paths.addSelected}>
-            <Icon name="store" />
-            {t("Add to a store")}
-          </button>
+          <>
+            <button type="submit" class="plain" formaction={paths.addSelected}>
+              <Icon name="store" />
+              {t("Add to a store")}
+            </button>
+            <button type="submit" class="plain" formaction={paths.removeSelected}>
+              {t("Take off a store")}
+            </button>
+          </>
         )}
       </Allowed>
       <button type="submit" class="plain" formaction={paths.exportSelected}>

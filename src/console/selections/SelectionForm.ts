@@ -25,7 +25,9 @@ export const fields = {
   clears: "clears",
   /** The number of entities that the review showed. */
   seen: "seen",
-  does: "do"
+  does: "do",
+  /** `entity`: the form began on the page of its only entity. */
+  from: "from"
 } as const
 
 /** The selected entities of a list, or all that its filters find. */
@@ -34,6 +36,8 @@ export interface Selection {
   readonly query: ListQuery
   readonly ids: ReadonlyArray<EntityId>
   readonly isAll: boolean
+  /** Whether the form began on the page of its only entity, and leads back there. */
+  readonly isOne: boolean
 }
 
 /** The fields that name the list. */
@@ -48,12 +52,23 @@ export const listFieldsOf = (
 /** The fields that carry the selection through the steps of a form. */
 export const hiddenFieldsOf = ({
   ids,
+  isOne,
   kind,
   query
 }: Selection): ReadonlyArray<readonly [name: string, value: string]> => [
   ...listFieldsOf(kind, query),
-  ...ids.map((id) => [`${selectedPrefix}${id}`, "yes"] as const)
+  ...ids.map((id) => [`${selectedPrefix}${id}`, "yes"] as const),
+  ...(isOne ? [[fields.from, "entity"] as const] : [])
 ]
+
+/** The selection that a form on the page of an entity begins with. */
+export const selectionOfOne = (kind: EntityKind, id: EntityId): Selection => ({
+  kind,
+  query: listQueryOf(kind, parametersOf("")),
+  ids: [id],
+  isAll: false,
+  isOne: true
+})
 
 /** The link back to the list. */
 const nextOf = ({ kind, query }: Selection) => {
@@ -83,7 +98,8 @@ export const selectionIn = (form: Parameters) =>
     const names = form.names.filter((name) => name.startsWith(selectedPrefix))
     const ids = yield* Effect.forEach(names, (name) => readId(name.slice(selectedPrefix.length)))
     const query = listQueryOf(kind, parametersOf(form.get(fields.query) ?? ""))
-    const selection: Selection = { kind, query, ids, isAll: form.get(fields.of) === "all" }
+    const isOne = form.get(fields.from) === "entity" && ids.length === 1
+    const selection: Selection = { kind, query, ids, isAll: !isOne && form.get(fields.of) === "all", isOne }
     return selection
   }).pipe(
     Effect.mapError(() => new NotFound()),

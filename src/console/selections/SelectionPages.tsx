@@ -11,6 +11,7 @@ import { Facts, FieldMisfit, fieldState, type Misfit, problemOfForm } from "../F
 import { Frame, Hidden, HiddenFields, Refusal } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { countOf, EntityLink } from "../Naming.tsx"
+import { pageOf, paths } from "../Paths.ts"
 import { listAddress } from "../products/ProductFilters.tsx"
 import { StoreOptions } from "../StoreChoice.tsx"
 import { EmptyValue } from "../Values.tsx"
@@ -39,6 +40,12 @@ export interface SelectionContent {
 
 const listOf = ({ kind, query }: Selection) => listAddress(listPages[kind].path, query)
 
+/** The page on which the form began. */
+const startOf = (selection: Selection) => {
+  const [id] = selection.ids
+  return selection.isOne && id !== undefined ? pageOf(paths.entity, id) : listOf(selection)
+}
+
 const Steps = ({
   children,
   content: { action, misfit, selection, title, visitor },
@@ -64,10 +71,10 @@ const Steps = ({
   )
 }
 
-/** The choice between the selected entities and all that the filters of the list find. */
-const WhichChoice = ({ misfit, selection: { ids, isAll, kind } }: SelectionContent) => {
+/** The choice between the selected entities and all that the filters of the list find. A form about one entity has none. */
+const WhichChoice = ({ misfit, selection: { ids, isAll, isOne, kind } }: SelectionContent) => {
   const t = useWords()
-  return (
+  return isOne ? null : (
     <fieldset class="picks">
       <legend>{t(listPages[kind].name)}</legend>
       {ids.length > 0 && (
@@ -179,7 +186,7 @@ export const SetFieldPage = ({
           <button type="submit" name={fields.does} value="value">
             {t("Continue")}
           </button>
-          <a href={listOf(content.selection)}>{t("Cancel")}</a>
+          <a href={startOf(content.selection)}>{t("Cancel")}</a>
         </div>
       </Steps>
     )
@@ -201,13 +208,13 @@ export const SetFieldPage = ({
         <button type="submit" class="plain" name={fields.does} value="choose">
           {t("Another field")}
         </button>
-        <a href={listOf(content.selection)}>{t("Cancel")}</a>
+        <a href={startOf(content.selection)}>{t("Cancel")}</a>
       </div>
     </Steps>
   )
 }
 
-/** The first step of an addition or a publish: the store. */
+/** The first step of an addition, a removal or a publish: the store. */
 export const ChooseStorePage = (content: SelectionContent) => {
   const t = useWords()
   const { change, misfit, selection, stores } = content
@@ -226,7 +233,7 @@ export const ChooseStorePage = (content: SelectionContent) => {
         <button type="submit" name={fields.does} value="review">
           {t("Review")}
         </button>
-        <a href={listOf(selection)}>{t("Cancel")}</a>
+        <a href={startOf(selection)}>{t("Cancel")}</a>
       </div>
     </Steps>
   )
@@ -284,7 +291,7 @@ export const ExportPage = ({ leftOut, ...content }: SelectionContent & { readonl
         <button type="submit" name={fields.does} value="download">
           {t("Download")}
         </button>
-        <a href={listOf(selection)}>{t("Cancel")}</a>
+        <a href={startOf(selection)}>{t("Cancel")}</a>
       </div>
     </Steps>
   )
@@ -329,6 +336,13 @@ export const reviewWords = {
     explanation:
       "Products come with their variants and pictures, and nothing is published. What is on the store already does not change.",
     begin: "Add {things}"
+  },
+  remove: {
+    where: "Store",
+    count: "Changes",
+    explanation:
+      "Only what was never published to the store leaves it, with the values that were set for this store. Products leave with their variants, and with the pictures that no other gallery shows there. Nothing is deleted, and the store itself does not change.",
+    begin: "Take off {things}"
   },
   publish: {
     where: "Store",
@@ -411,7 +425,7 @@ export const SelectionReviewPage = ({
         <button type="submit" class="plain" name={fields.does} value={back}>
           {t("Back")}
         </button>
-        <a href={listOf(selection)}>{t("Cancel")}</a>
+        <a href={startOf(selection)}>{t("Cancel")}</a>
       </div>
     </Steps>
   )

@@ -36,6 +36,7 @@ import {
 const routes = {
   set: ["POST", paths.setSelected, refuseOnPage, "edit", "batch"],
   add: ["POST", paths.addSelected, refuseOnPage, "edit", "batch"],
+  remove: ["POST", paths.removeSelected, refuseOnPage, "edit", "batch"],
   publish: ["POST", paths.publishListed, refuseOnPage, "publish", "batch"],
   schedule: ["POST", paths.scheduleSelected, refuseOnPage, "publish"]
 } as const
@@ -163,6 +164,34 @@ const actions: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | 
 
     const storeIn = (id: string) => Effect.mapError(readStoreId(id), () => new NotFound())
 
+    /** The form that adds the selected entities to a store, or takes them off it: the store, then the review. */
+    const move = (
+      _tag: "AddToStore" | "RemoveFromStore",
+      { action, title, words }: Pick<SelectionContent, "action" | "title"> & { readonly words: ReviewWords }
+    ) =>
+      withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const selection = yield* selectionIn(form)
+          const change = { ...changeIn(form), key: "" }
+          const content: SelectionContent = { visitor, action, title, selection, change, stores: yield* stores.list }
+          const does = form.get(fields.does)
+          const show = (misfit?: Misfit) =>
+            html(visitor, <ChooseStorePage {...content} misfit={misfit} />, {
+              status: misfit === undefined ? 200 : 400
+            })
+          if (does === undefined || does === "choose") return show()
+          if (change.storeId === "") return show({ field: fields.store, message: "Choose a store first." })
+          const storeId = yield* storeIn(change.storeId)
+          const done = yield* finish(form, content, {
+            ...bulkOf(selection, { _tag, storeId }),
+            value: null,
+            back: "choose",
+            words
+          })
+          return Either.getOrElse(done, show)
+        })
+      )
+
     return {
       set: withForm((visitor, form) =>
         Effect.gen(function* () {
@@ -199,35 +228,12 @@ const actions: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | 
           return Either.getOrElse(done, (misfit) => show(misfit.field === fields.key ? undefined : found, misfit))
         })
       ),
-      add: withForm((visitor, form) =>
-        Effect.gen(function* () {
-          const selection = yield* selectionIn(form)
-          const change = { ...changeIn(form), key: "" }
-          const content: SelectionContent = {
-            visitor,
-            action: paths.addSelected,
-            title: "Add to a store",
-            selection,
-            change,
-            stores: yield* stores.list
-          }
-          const does = form.get(fields.does)
-          const show = (misfit?: Misfit) =>
-            html(visitor, <ChooseStorePage {...content} misfit={misfit} />, {
-              status: misfit === undefined ? 200 : 400
-            })
-          if (does === undefined || does === "choose") return show()
-          if (change.storeId === "") return show({ field: fields.store, message: "Choose a store first." })
-          const storeId = yield* storeIn(change.storeId)
-          const done = yield* finish(form, content, {
-            ...bulkOf(selection, { _tag: "AddToStore", storeId }),
-            value: null,
-            back: "choose",
-            words: reviewWords.add
-          })
-          return Either.getOrElse(done, show)
-        })
-      ),
+      add: move("AddToStore", { action: paths.addSelected, title: "Add to a store", words: reviewWords.add }),
+      remove: move("RemoveFromStore", {
+        action: paths.removeSelected,
+        title: "Take off a store",
+        words: reviewWords.remove
+      }),
       publish: withForm((visitor, form) =>
         Effect.gen(function* () {
           const selection = yield* selectionIn(form)
