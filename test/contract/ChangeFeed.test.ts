@@ -132,15 +132,17 @@ for (const engine of serviceEngines) {
               yield* changesBy(apply(CatalogChange.SetGallery({ entityId: product, entries: onA }))),
               [["store_version.updated", "product", product, a.id, "media_ids"]]
             )
-            // An added version is announced as a whole, with no change of its pictures.
-            assert.sameDeepMembers(
-              yield* changesBy(Effect.flatMap(Drafts, ({ addStoreVersion }) => addStoreVersion(product, b.id))),
-              [
-                ["store_version.added", "product", product, b.id, ""],
-                ["store_version.added", "variant", variant, b.id, ""],
-                ["store_version.added", "media", media, b.id, ""]
-              ]
-            )
+            // An added version is announced as a whole, with no change of its pictures; so is one that is taken off.
+            const { addStoreVersion, removeStoreVersion } = yield* Drafts
+            const onB = (type: string) => [
+              [type, "product", product, b.id, ""],
+              [type, "variant", variant, b.id, ""],
+              [type, "media", media, b.id, ""]
+            ]
+            const add = changesBy(addStoreVersion(product, b.id))
+            assert.sameDeepMembers(yield* add, onB("store_version.added"))
+            assert.sameDeepMembers(yield* changesBy(removeStoreVersion(product, b.id)), onB("store_version.removed"))
+            assert.sameDeepMembers(yield* add, onB("store_version.added"))
             const { create } = yield* OwnDefinitions
             const [definition] = yield* changesBy(
               create({ owner_type: "product", key: "care.washing", type: "single_line_text_field" })

@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
-import { Effect, Layer, Logger, Schedule } from "effect"
+import { Effect, identity, Layer, Logger, Schedule } from "effect"
+import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import * as Database from "../../src/database/Database.ts"
 import type { Deadlines } from "../../src/database/Deadlines.ts"
 import { MetafieldDefinitions } from "../../src/drafts/MetafieldDefinitions.ts"
@@ -33,9 +34,18 @@ export const layerServices = (maxConnections: number) =>
 /** The changes of the catalog, as the service makes them. */
 export const layerChanges = CatalogChanges.layer.pipe(Layer.provide(RepositoriesOnDatabase))
 
-/** The services of writers, on a pool of their own. `changes`: `layerChanges`, or with a planted fault. */
-export const layerWriters = (changes: typeof layerChanges, maxConnections: number) =>
-  Layer.mergeAll(Accounts.layer, ApiKeys.layer, layerStores, Drafts.layer).pipe(
+/** The services of writers, on a pool of their own. `changes`: `layerChanges`, or with a planted fault; `catalog`: of `Drafts`. */
+export const layerWriters = (
+  changes: typeof layerChanges,
+  maxConnections: number,
+  catalog: (repo: CatalogRepo["Type"]) => CatalogRepo["Type"] = identity
+) =>
+  Layer.mergeAll(
+    Accounts.layer,
+    ApiKeys.layer,
+    layerStores,
+    Layer.provide(Drafts.layer, Layer.effect(CatalogRepo, Effect.map(CatalogRepo, catalog)))
+  ).pipe(
     Layer.provideMerge(MetafieldDefinitions.layer),
     Layer.provideMerge(changes),
     Layer.provide(SecretBox.layer),

@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Exit, Layer } from "effect"
+import type { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import type { EntityId, StoreId } from "../../src/model/Ids.ts"
 import { RepositoriesOnDatabase } from "../../src/Services.ts"
@@ -12,6 +13,7 @@ import { deadlocks, layerChanges, layerDatabase, layerWriters, noticeDeadlocksSo
 const products = 20
 const pictures = 8
 const atOnce = 8
+const rounds = 60
 
 /** A planted fault: rows are locked one after the other, by each second writer in the reverse order. */
 const inAnyOrder = CatalogChanges.layer.pipe(
@@ -85,6 +87,67 @@ const showAll = (name: string, changes: typeof layerChanges) =>
     return record
   })
 
+/** A planted fault: whether other galleries show a picture is read before the locks. */
+const readBeforeLocks = (catalog: CatalogRepo["Type"]): CatalogRepo["Type"] => {
+  const early = new Map<EntityId, ReadonlyArray<EntityId>>()
+  return {
+    ...catalog,
+    partsOnStore: (accountId, storeId, ids, isThere) =>
+      Effect.tap(catalog.partsOnStore(accountId, storeId, ids, isThere), (parts) =>
+        Effect.map(catalog.mediaShownByOthers(accountId, storeId, parts, [...ids, ...parts]), (shown) => {
+          for (const id of ids) early.set(id, shown)
+        })
+      ),
+    mediaShownByOthers: (...[, , , except]) => Effect.succeed(except.flatMap((id) => early.get(id) ?? []))
+  }
+}
+
+/** Products that have a picture each leave a store, while the next product newly shows the same picture there. */
+const leaveAll = (name: string, catalog?: typeof readBeforeLocks) =>
+  Effect.gen(function* () {
+    yield* noticeDeadlocksSoon
+    const result = yield* Effect.gen(function* () {
+      const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+      const [here, there] = stores
+      return yield* Effect.gen(function* () {
+        const drafts = yield* Drafts
+        const made = Effect.replicateEffect(anEntity("product", { title: "Tent" }, { on: stores }), rounds)
+        const [leaving, staying] = [yield* made, yield* made]
+        const media = yield* Effect.replicateEffect(
+          anEntity("media", { url: "https://cdn.example/a.png" }, { on: stores }),
+          rounds
+        )
+        const entriesOn = (at: number, storeIds: ReadonlyArray<StoreId>) => [
+          { mediaId: media[at] ?? assert.fail("one for each"), storeIds }
+        ]
+        yield* (yield* CatalogChanges).apply([
+          ...leaving.map((entityId, at) => CatalogChange.SetGallery({ entityId, entries: entriesOn(at, [there.id]) })),
+          ...staying.map((entityId, at) => CatalogChange.SetGallery({ entityId, entries: entriesOn(at, [here.id]) }))
+        ])
+        const revision = 2
+        const exits = yield* Effect.forEach(
+          leaving.flatMap((id, at) => [
+            drafts.removeStoreVersion(id, there.id),
+            drafts.updateGallery(staying[at] ?? assert.fail("one for each"), revision, entriesOn(at, [there.id]), [
+              media[at] ?? assert.fail("one for each")
+            ])
+          ]),
+          Effect.exit,
+          { concurrency: atOnce }
+        )
+        const storesOf = (id: EntityId) => Effect.map(drafts.projections(id), (all) => all.length)
+        return {
+          done: exits.filter(Exit.isSuccess).length,
+          left: (yield* Effect.forEach(leaving, storesOf)).filter((count) => count === 1).length,
+          shown: (yield* Effect.forEach(media, storesOf)).filter((count) => count === 2).length
+        }
+      }).pipe(actingAs(actor))
+    }).pipe(Effect.provide(layerWriters(layerChanges, atOnce + 2, catalog)))
+    const record = { ...result, deadlocks: yield* deadlocks }
+    report(name, record)
+    return record
+  })
+
 const TestLayer = Layer.provideMerge(RepositoriesOnDatabase, layerDatabase(1))
 
 describe.skipIf(!serverAnswers)("products that share pictures", () => {
@@ -97,6 +160,27 @@ describe.skipIf(!serverAnswers)("products that share pictures", () => {
           pictures,
           deadlocks: 0
         })
+      })
+    )
+  })
+
+  layer(TestLayer, { excludeTestServices: true })("and leave a store while others newly show them", (it) => {
+    it.effect("keep what others show", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* leaveAll("Leaving"), {
+          done: 2 * rounds,
+          left: rounds,
+          shown: rounds,
+          deadlocks: 0
+        })
+      })
+    )
+  })
+
+  layer(TestLayer, { excludeTestServices: true })("and look at others before they lock (planted fault)", (it) => {
+    it.effect.runIf(runsPlanted)("take off what others show", () =>
+      Effect.gen(function* () {
+        assert.isBelow((yield* leaveAll("Leaving, planted", readBeforeLocks)).shown, rounds)
       })
     )
   })
