@@ -10,34 +10,10 @@ import { placeOfGone, type RelatedPlace, relatedPageOf } from "./CatalogRows.ts"
 
 const idsOf = (rows: ReadonlyArray<{ readonly id: EntityId }>) => rows.map(({ id }) => id)
 
-/** Finds entities by id, SKU or handle, and the entities that are related to an entity. */
-export const makeCatalogLookUps = (
+/** Finds what an addition to a store, or a removal, writes along with a product. */
+const makePartLookUps = (
   sql: SqlClient
-): Pick<
-  Context.Tag.Service<CatalogRepo>,
-  "kindOf" | "mediaShownByOthers" | "partsOnStore" | "related" | "withHandle" | "withSku"
-> => {
-  const findKind = findOne(Schema.Struct({ kind: EntityKind }))(
-    (accountId: string, id: EntityId) => sql`SELECT kind FROM entity WHERE account_id = ${accountId} AND id = ${id}`
-  )
-
-  const findWithHandle = findAll(Schema.Struct({ id: EntityId, kind: EntityKind }))(
-    (accountId: string, handle: string) => sql`
-      SELECT e.kind, e.id FROM entity e
-      WHERE e.account_id = ${accountId} AND e.kind = 'collection' AND e.attributes #>> '{handle,value}' = ${handle}
-      UNION ALL
-      SELECT e.kind, e.id FROM entity e
-      WHERE e.account_id = ${accountId} AND e.kind = 'product' AND e.attributes #>> '{handle,value}' = ${handle}
-      ORDER BY kind, id`
-  )
-
-  const findWithSku = findAll(Schema.Struct({ id: EntityId }))(
-    (accountId: string, sku: string) => sql`
-      SELECT e.id FROM entity e
-      WHERE e.account_id = ${accountId} AND e.kind = 'variant' AND e.attributes #>> '{sku,value}' = ${sku}
-      ORDER BY e.id`
-  )
-
+): Pick<Context.Tag.Service<CatalogRepo>, "mediaShownByOthers" | "partsOnStore"> => {
   const findPartsOnStore = findAll(Schema.Struct({ id: EntityId }))(
     (accountId: string, storeId: string, ids: ReadonlyArray<EntityId>, isThere: boolean) => sql`
       SELECT DISTINCT p.id
@@ -72,6 +48,44 @@ export const makeCatalogLookUps = (
           )
         LIMIT 1
       ) shown ${sql.literal(planCustom)}`
+  )
+
+  return {
+    partsOnStore: (accountId, storeId, ids, isThere) =>
+      Effect.map(findPartsOnStore(accountId, storeId, ids, isThere), idsOf),
+    mediaShownByOthers: (accountId, storeId, mediaIds, except) =>
+      mediaIds.length === 0
+        ? Effect.succeed([])
+        : Effect.map(findShownByOthers(accountId, storeId, mediaIds, except), idsOf)
+  }
+}
+
+/** Finds entities by id, SKU or handle, and the entities that are related to an entity. */
+export const makeCatalogLookUps = (
+  sql: SqlClient
+): Pick<
+  Context.Tag.Service<CatalogRepo>,
+  "kindOf" | "mediaShownByOthers" | "partsOnStore" | "related" | "withHandle" | "withSku"
+> => {
+  const findKind = findOne(Schema.Struct({ kind: EntityKind }))(
+    (accountId: string, id: EntityId) => sql`SELECT kind FROM entity WHERE account_id = ${accountId} AND id = ${id}`
+  )
+
+  const findWithHandle = findAll(Schema.Struct({ id: EntityId, kind: EntityKind }))(
+    (accountId: string, handle: string) => sql`
+      SELECT e.kind, e.id FROM entity e
+      WHERE e.account_id = ${accountId} AND e.kind = 'collection' AND e.attributes #>> '{handle,value}' = ${handle}
+      UNION ALL
+      SELECT e.kind, e.id FROM entity e
+      WHERE e.account_id = ${accountId} AND e.kind = 'product' AND e.attributes #>> '{handle,value}' = ${handle}
+      ORDER BY kind, id`
+  )
+
+  const findWithSku = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: string, sku: string) => sql`
+      SELECT e.id FROM entity e
+      WHERE e.account_id = ${accountId} AND e.kind = 'variant' AND e.attributes #>> '{sku,value}' = ${sku}
+      ORDER BY e.id`
   )
 
   const findRelated = findAll(
@@ -133,12 +147,7 @@ export const makeCatalogLookUps = (
           Option.map(({ kind }) => kind)
         )
       ),
-    partsOnStore: (accountId, storeId, ids, isThere) =>
-      Effect.map(findPartsOnStore(accountId, storeId, ids, isThere), idsOf),
-    mediaShownByOthers: (accountId, storeId, mediaIds, except) =>
-      mediaIds.length === 0
-        ? Effect.succeed([])
-        : Effect.map(findShownByOthers(accountId, storeId, mediaIds, except), idsOf),
+    ...makePartLookUps(sql),
     withHandle: findWithHandle,
     withSku: (accountId, sku) => Effect.map(findWithSku(accountId, sku), idsOf),
     related: (accountId, id, after, limit) =>

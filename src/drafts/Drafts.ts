@@ -148,11 +148,43 @@ const makeWriteMoved = (catalog: CatalogRepo["Type"], write: ReturnType<typeof m
 /** A move is based on no revision. So RevisionConflict is a defect. */
 const toMove = (changes: Decision["changes"]): Decision => ({ changes, basedOn: new Map() })
 
+const makeMoves = (catalog: CatalogRepo["Type"], writeMoved: ReturnType<typeof makeWriteMoved>) => {
+  const decideRemovals = makeDecideRemovals(catalog)
+  return {
+    /**
+     * Adds an entity to a store; a product with all its variants and its gallery. ValidationFailed: the entity is on the store already, or it is a
+     * variant whose product is not on the store.
+     */
+    addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id: EntityId, storeId: StoreId) =>
+      Effect.catchTag(
+        writeMoved(id, { storeId, isThere: false }, (locked) =>
+          Either.map(decideAddition(id, storeId)(locked), toMove)
+        ),
+        "RevisionConflict",
+        Effect.die
+      )
+    ),
+    /**
+     * Takes an entity off a store that it was never published to; a product with its variants, and with the media of its gallery that no
+     * other gallery shows there. NotFound: the entity is not on the store. ValidationFailed: it, or a variant of the product, was published
+     * to the store or is being published, or it is a media file that a gallery shows there.
+     */
+    removeStoreVersion: Effect.fn("Drafts.removeStoreVersion")(function* (id: EntityId, storeId: StoreId) {
+      const { accountId } = yield* CurrentActor
+      const decide = (locked: LockedCatalog) =>
+        Effect.gen(function* () {
+          const { along, of } = yield* decideRemovals(accountId, [id], storeId, locked)
+          return toMove([...(yield* of.get(id) ?? Either.left(new NotFound())), ...along])
+        })
+      return yield* Effect.catchTag(writeMoved(id, { storeId, isThere: true }, decide), "RevisionConflict", Effect.die)
+    })
+  }
+}
+
 const make = Effect.gen(function* () {
   const catalog = yield* CatalogRepo
   const find = makeFind(catalog)
   const write = makeWrite(yield* CatalogChanges)
-  const decideRemovals = makeDecideRemovals(catalog)
   const writeMoved = makeWriteMoved(catalog, write)
   const history = yield* HistoryRepo
   const definitions = yield* MetafieldDefinitions
@@ -208,33 +240,7 @@ const make = Effect.gen(function* () {
      * are too many. NotFound: also for a store without the entity, and for a newly shown media file that `shown` does not name.
      */
     updateGallery: makeUpdateGallery(write),
-    /**
-     * Adds an entity to a store; a product with all its variants and its gallery. ValidationFailed: the entity is on the store already, or it is a
-     * variant whose product is not on the store.
-     */
-    addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id: EntityId, storeId: StoreId) =>
-      Effect.catchTag(
-        writeMoved(id, { storeId, isThere: false }, (locked) =>
-          Either.map(decideAddition(id, storeId)(locked), toMove)
-        ),
-        "RevisionConflict",
-        Effect.die
-      )
-    ),
-    /**
-     * Takes an entity off a store that it was never published to; a product with its variants, and with the media of its gallery that no
-     * other gallery shows there. NotFound: the entity is not on the store. ValidationFailed: it, or a variant of the product, was published
-     * to the store or is being published, or it is a media file that a gallery shows there.
-     */
-    removeStoreVersion: Effect.fn("Drafts.removeStoreVersion")(function* (id: EntityId, storeId: StoreId) {
-      const { accountId } = yield* CurrentActor
-      const decide = (locked: LockedCatalog) =>
-        Effect.gen(function* () {
-          const { along, of } = yield* decideRemovals(accountId, [id], storeId, locked)
-          return toMove([...(yield* of.get(id) ?? Either.left(new NotFound())), ...along])
-        })
-      return yield* Effect.catchTag(writeMoved(id, { storeId, isThere: true }, decide), "RevisionConflict", Effect.die)
-    }),
+    ...makeMoves(catalog, writeMoved),
     /** The values of a draft. `storeId` null: canonical. NotFound: the entity does not exist, or is not on the store. */
     get: Effect.fn("Drafts.get")(function* (id: EntityId, storeId: StoreId | null) {
       const { accountId } = yield* CurrentActor

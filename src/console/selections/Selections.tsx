@@ -136,6 +136,49 @@ const makeFinish = Effect.gen(function* () {
   return carryOut
 })
 
+const storeIn = (id: string) => Effect.mapError(readStoreId(id), () => new NotFound())
+
+/** Makes a change of drafts, as a job. */
+const makeBulkOf = Effect.map(BulkJobs, (bulk) => ({ kind }: Selection, change: BulkChange) => ({
+  check: bulk.check(kind, change),
+  begin: (chosen: ChosenEntities, id: JobId | undefined) => bulk.begin({ kind, ...chosen }, change, id)
+}))
+
+/** Makes the forms that add the selected entities to a store, or take them off it: the store, then the review. */
+const makeMove = Effect.gen(function* () {
+  const finish = yield* makeFinish
+  const { withForm } = yield* makePageHandlers
+  const bulkOf = yield* makeBulkOf
+  const stores = yield* Stores
+
+  return (
+    _tag: "AddToStore" | "RemoveFromStore",
+    { action, title, words }: Pick<SelectionContent, "action" | "title"> & { readonly words: ReviewWords }
+  ) =>
+    withForm((visitor, form) =>
+      Effect.gen(function* () {
+        const selection = yield* selectionIn(form)
+        const change = { ...changeIn(form), key: "" }
+        const content: SelectionContent = { visitor, action, title, selection, change, stores: yield* stores.list }
+        const does = form.get(fields.does)
+        const show = (misfit?: Misfit) =>
+          html(visitor, <ChooseStorePage {...content} misfit={misfit} />, {
+            status: misfit === undefined ? 200 : 400
+          })
+        if (does === undefined || does === "choose") return show()
+        if (change.storeId === "") return show({ field: fields.store, message: "Choose a store first." })
+        const storeId = yield* storeIn(change.storeId)
+        const done = yield* finish(form, content, {
+          ...bulkOf(selection, { _tag, storeId }),
+          value: null,
+          back: "choose",
+          words
+        })
+        return Either.getOrElse(done, show)
+      })
+    )
+})
+
 const addresses = [...Object.values(routes).map(([, path]) => path), paths.exportSelected]
 
 /** Forms send the actions on a selection by POST. A GET of such an address redirects to the list of products: sign-in leads back to it. */
@@ -156,41 +199,8 @@ const actions: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | 
     const finish = yield* makeFinish
     const { withForm } = yield* makePageHandlers
 
-    /** A change of drafts, as a job. */
-    const bulkOf = ({ kind }: Selection, change: BulkChange) => ({
-      check: bulk.check(kind, change),
-      begin: (chosen: ChosenEntities, id: JobId | undefined) => bulk.begin({ kind, ...chosen }, change, id)
-    })
-
-    const storeIn = (id: string) => Effect.mapError(readStoreId(id), () => new NotFound())
-
-    /** The form that adds the selected entities to a store, or takes them off it: the store, then the review. */
-    const move = (
-      _tag: "AddToStore" | "RemoveFromStore",
-      { action, title, words }: Pick<SelectionContent, "action" | "title"> & { readonly words: ReviewWords }
-    ) =>
-      withForm((visitor, form) =>
-        Effect.gen(function* () {
-          const selection = yield* selectionIn(form)
-          const change = { ...changeIn(form), key: "" }
-          const content: SelectionContent = { visitor, action, title, selection, change, stores: yield* stores.list }
-          const does = form.get(fields.does)
-          const show = (misfit?: Misfit) =>
-            html(visitor, <ChooseStorePage {...content} misfit={misfit} />, {
-              status: misfit === undefined ? 200 : 400
-            })
-          if (does === undefined || does === "choose") return show()
-          if (change.storeId === "") return show({ field: fields.store, message: "Choose a store first." })
-          const storeId = yield* storeIn(change.storeId)
-          const done = yield* finish(form, content, {
-            ...bulkOf(selection, { _tag, storeId }),
-            value: null,
-            back: "choose",
-            words
-          })
-          return Either.getOrElse(done, show)
-        })
-      )
+    const bulkOf = yield* makeBulkOf
+    const move = yield* makeMove
 
     return {
       set: withForm((visitor, form) =>
