@@ -4,7 +4,7 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import type { UndoEvent } from "../admin/AdminRpcs.ts"
 import type { ActivityDay, ConnectionChange } from "../connections/ActivityRecord.ts"
 import type { Connection } from "../connections/Connection.ts"
-import type { FieldUndo, NotUndoneReason } from "../connections/UndoRules.ts"
+import { type FieldUndo, isAddition, type NotUndoneReason } from "../connections/UndoRules.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { actions } from "./DraftCommands.ts"
 import { argument, textOption } from "./Flags.ts"
@@ -91,7 +91,8 @@ const reasons: Readonly<Record<Exclude<NotUndoneReason, "edited_since">, string>
   already_back: "has its earlier value already",
   not_on_store: "the entity is no longer on the store, or the store is not linked",
   misfit: "the earlier value no longer fits the rules of the field",
-  not_a_value: "only changes of values can be undone"
+  kept_on_store: "it was published to the store, is being published, or a gallery there shows it",
+  not_a_value: "only changes of values and additions to stores can be undone"
 }
 
 const valueText = (value: string | null, none: string) => (value === null ? none : quoted(value))
@@ -100,6 +101,7 @@ const fieldLine = ({ action, before, entityId, key, kind, laterActor, left, now,
   const none = storeId === null ? "empty" : "inherited"
   const field = action === "attributes" ? key : actions[action]
   const place = `  ${kind} ${entityId}  ${storeDomain === null ? "" : `${storeDomain}: `}${field}`
+  if (left === null && isAddition({ action })) return `${place} -> taken off the store`
   if (left === null) return `${place} ${valueText(now, none)} -> ${valueText(before, none)}`
   const by = laterActor?.name ?? laterActor?.kind ?? "somebody else"
   return `${place} is not undone: ${left === "edited_since" ? `edited since by ${by}` : reasons[left]}`

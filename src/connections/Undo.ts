@@ -1,14 +1,18 @@
-import { Context, Effect, Layer, type Types } from "effect"
+import { Context, Effect, Either, Layer, type Types } from "effect"
+import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import { Transaction } from "../database/Transaction.ts"
-import type { LockedCatalog } from "../drafts/CatalogChange.ts"
+import type { CatalogChange, LockedCatalog } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
+import { makeDecideRemovals } from "../drafts/StoreMembership.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import { type ConnectionId, EntityId, nilUuid } from "../model/Ids.ts"
+import type { PimLocked } from "../model/Errors.ts"
+import { type AccountId, type ConnectionId, EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
+import type { KeyRules } from "../model/KeyRules.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { UndoRepo } from "./UndoRepo.ts"
-import { decideField, type FieldUndo, type UndoWindow, undoChanges } from "./UndoRules.ts"
+import { decideField, type FieldUndo, isAddition, layerKey, type UndoWindow, undoChanges } from "./UndoRules.ts"
 
 /** One part of a review, which is read in parts by entity id. */
 export interface ReviewPart {
@@ -36,14 +40,122 @@ const isLeftAlone = ({ left }: FieldUndo) => left !== null && left !== "already_
 /** The position before the first entity, to start the first part. */
 export const firstPart = EntityId.make(nilUuid)
 
+/** The additions to stores that are undone, by store. */
+const additionsOf = (fields: ReadonlyArray<FieldUndo>): ReadonlyMap<StoreId, ReadonlyArray<EntityId>> => {
+  const byStore = new Map<StoreId, Array<EntityId>>()
+  for (const { action, entityId, left, storeId } of fields) {
+    if (left !== null || storeId === null || !isAddition({ action })) continue
+    byStore.set(storeId, [...(byStore.get(storeId) ?? []), entityId])
+  }
+  return byStore
+}
+
 /** Maximum entities per transaction, and transactions per part. A page of the console waits for a whole part. */
 const maxBatch = 50
 const maxBatches = 20
+/** Maximum variants and media that leave a store with the products of one transaction, unless a single product has more. */
+const maxParts = 500
+
+/** The fields of entities that a connection wrote, with the effect of an undo on each. */
+type Decide = (
+  id: ConnectionId,
+  window: UndoWindow,
+  ids: ReadonlyArray<EntityId>
+) => Effect.Effect<{ readonly fields: ReadonlyArray<FieldUndo>; readonly rules: KeyRules }, never, CurrentActor>
+
+/** Makes the function that undoes the writes to some entities, in one transaction. */
+const makeRunBatch = (decide: Decide) =>
+  Effect.gen(function* () {
+    const catalog = yield* CatalogRepo
+    const changes = yield* CatalogChanges
+    const decideRemovals = makeDecideRemovals(catalog)
+    const faults = yield* FaultInjector
+
+    /** The variants and media that leave with the products whose additions are undone. */
+    const partsOf = (fields: ReadonlyArray<FieldUndo>) =>
+      Effect.gen(function* () {
+        const { accountId } = yield* CurrentActor
+        const parts = yield* Effect.forEach(additionsOf(fields), ([storeId, ids]) =>
+          catalog.partsOnStore(accountId, storeId, ids, true)
+        )
+        return parts.flat()
+      })
+
+    /** The removals that undo additions to stores, and the fields with those left that cannot be undone. */
+    const removalsOf = (accountId: AccountId, fields: ReadonlyArray<FieldUndo>, locked: LockedCatalog) =>
+      Effect.gen(function* () {
+        const changes: Array<CatalogChange> = []
+        const removed = new Set<string>()
+        let isMoved = false
+        for (const [storeId, ids] of additionsOf(fields)) {
+          const { along, of } = yield* decideRemovals(accountId, ids, storeId, locked)
+          changes.push(...along)
+          for (const [entityId, decided] of of) {
+            if (Either.isRight(decided)) {
+              changes.push(...decided.right)
+              removed.add(layerKey({ entityId, storeId }))
+            } else if (decided.left._tag === "PartsMoved") isMoved = true
+          }
+        }
+        return { changes, removed, isMoved }
+      })
+
+    const runBatch = (
+      id: ConnectionId,
+      window: UndoWindow,
+      ids: ReadonlyArray<EntityId>
+    ): Effect.Effect<ReadonlyArray<FieldUndo>, PimLocked, CurrentActor> =>
+      Effect.gen(function* () {
+        const actor = yield* CurrentActor
+        const parts = yield* partsOf((yield* decide(id, window, ids)).fields)
+        if (parts.length > maxParts && ids.length > 1) {
+          const half = Math.ceil(ids.length / 2)
+          return [
+            ...(yield* runBatch(id, window, ids.slice(0, half))),
+            ...(yield* runBatch(id, window, ids.slice(half)))
+          ]
+        }
+        const undone = yield* changes.applyRemedy(
+          [...ids, ...parts],
+          (locked) =>
+            Effect.gen(function* () {
+              const { fields, rules } = yield* decide(id, window, ids)
+              // `fields` and `locked` are two reads, and a store may be unlinked between them.
+              const decided = fields.map((field) =>
+                hasLayer(locked, field) ? field : { ...field, left: "not_on_store" as const }
+              )
+              const removals = yield* removalsOf(actor.accountId, decided, locked)
+              if (removals.isMoved) return { fields: [], changes: [], isMoved: true }
+              const isRemoved = (field: FieldUndo) => removals.removed.has(layerKey(field))
+              return {
+                fields: decided.map((field) =>
+                  isAddition(field) && field.left === null && !isRemoved(field)
+                    ? { ...field, left: "kept_on_store" as const }
+                    : field
+                ),
+                // The values on a store leave with the entity.
+                changes: [
+                  ...undoChanges(
+                    decided.filter((field) => !isRemoved(field)),
+                    rules
+                  ),
+                  ...removals.changes
+                ],
+                isMoved: false
+              }
+            }).pipe(Effect.provideService(CurrentActor, actor)),
+          id
+        )
+        if (undone.remedy.isMoved) return yield* runBatch(id, window, ids)
+        yield* faults.at("undone")
+        return undone.remedy.fields
+      })
+
+    return runBatch
+  })
 
 const make = Effect.gen(function* () {
-  const changes = yield* CatalogChanges
   const definitions = yield* MetafieldDefinitions
-  const faults = yield* FaultInjector
   const importLock = yield* ImportLockRepo
   const repo = yield* UndoRepo
   const transaction = yield* Transaction
@@ -65,24 +177,7 @@ const make = Effect.gen(function* () {
       return { ids, next: found.length > limit ? (ids.at(-1) ?? null) : null }
     })
 
-  const runBatch = (id: ConnectionId, window: UndoWindow, ids: ReadonlyArray<EntityId>) =>
-    Effect.gen(function* () {
-      const actor = yield* CurrentActor
-      const undone = yield* changes.applyRemedy(
-        ids,
-        (locked) =>
-          Effect.map(Effect.provideService(decide(id, window, ids), CurrentActor, actor), ({ fields, rules }) => {
-            // `fields` and `locked` are two reads, and a store may be unlinked between them.
-            const decided = fields.map((field) =>
-              hasLayer(locked, field) ? field : { ...field, left: "not_on_store" as const }
-            )
-            return { fields: decided, changes: undoChanges(decided, rules) }
-          }),
-        id
-      )
-      yield* faults.at("undone")
-      return undone.remedy.fields
-    })
+  const runBatch = yield* makeRunBatch(decide)
 
   return {
     now: repo.now,
@@ -131,7 +226,8 @@ const make = Effect.gen(function* () {
 })
 
 /**
- * Undoes the writes of a connection to drafts: each value that the connection wrote last returns to the value before. An edit by
+ * Undoes the writes of a connection to drafts: each value that the connection wrote last returns to the value before, and an entity that
+ * it added to a store leaves the store, unless it was published there or somebody else has written its values there. An edit by
  * somebody else is kept, also one between two writes of the connection. An undo is a draft write, so stores keep the published
  * values until the next publish. Changes are decided under the locks of their entities, so no concurrent edit is lost. An undo
  * can be repeated, because an undone value is no longer last written by the connection.

@@ -23,6 +23,19 @@ export const makeOfConnection =
     h.account_id = ${accountId} AND h.actor_kind = 'connection' AND h.actor_id = ${id}
     AND h.at >= ${since}::timestamptz AND h.at <= ${until}::timestamptz AND ${sql.literal(draftChanges)}`
 
+const LaterActor = {
+  laterKind: Schema.NullOr(HistoryActor.fields.kind),
+  laterId: Schema.NullOr(Schema.String),
+  laterName: Schema.NullOr(Schema.String)
+}
+
+const withLaterActor = <Row extends Schema.Struct.Type<typeof LaterActor>>({
+  laterId,
+  laterKind,
+  laterName,
+  ...field
+}: Row) => ({ ...field, laterActor: laterKind === null ? null : { kind: laterKind, id: laterId, name: laterName } })
+
 /** Reads the fields that a connection wrote, with their current and earlier values. */
 export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["fields"] => {
   const ofConnection = makeOfConnection(sql)
@@ -31,13 +44,12 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
   // `edge` is the sequence of the last change that stops an undo: an edit of the field by somebody else, or adding the entity to
   // the store or removing it, which clears its overrides. Only the connection's writes after the edge can be undone, except those
   // that an earlier undo has undone (`undone`): the writes before it, back to the one whose old value the undo has restored. The
-  // early steps of the query read digests and not values, because values may be long.
+  // early steps of the query read digests and not values, because values may be long. The gallery's change by an addition to a store
+  // is no change of its own; `makeUndoAdditions` reads the additions.
   const fields = findAll(
     Schema.Struct({
-      ...WrittenField.omit("laterActor").fields,
-      laterKind: Schema.NullOr(HistoryActor.fields.kind),
-      laterId: Schema.NullOr(Schema.String),
-      laterName: Schema.NullOr(Schema.String)
+      ...WrittenField.omit("hasEditedParts", "isKept", "laterActor").fields,
+      ...LaterActor
     })
   )(
     (about: AboutWrites, ids: ReadonlyArray<EntityId>) => sql`
@@ -48,7 +60,7 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
           SELECT min(h.sequence) AS sequence FROM entity_history h WHERE ${ofConnection(about)} AND h.entity_id = k.id
         ) f
       ), event AS MATERIALIZED (
-        SELECT h.entity_id, h.store_id, h.sequence, h.action, c.key, md5(c.old) AS old, md5(c.new) AS new,
+        SELECT h.entity_id, h.store_id, h.sequence, h.draft_revision, h.action, c.key, md5(c.old) AS old, md5(c.new) AS new,
                coalesce(h.undo_of = ${about.id}, false) AS is_undo,
                h.actor_kind = 'connection' AND h.actor_id = ${about.id} AND h.at <= ${about.until}::timestamptz AS is_own
         FROM first f
@@ -103,8 +115,11 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
         GROUP BY f.entity_id, f.store_id, f.key, f.edge, f.last_undo
         UNION ALL
         SELECT DISTINCT entity_id, store_id, action, '', NULL::bigint, NULL::bigint
-        FROM event
-        WHERE is_own AND action <> 'attributes'
+        FROM event o
+        WHERE is_own AND action NOT IN ('attributes', 'added_to_store') AND NOT (action = 'gallery' AND EXISTS (
+          SELECT FROM event a
+          WHERE a.entity_id = o.entity_id AND a.draft_revision = o.draft_revision AND a.action = 'added_to_store'
+        ))
       )
       SELECT f.entity_id AS "entityId", e.kind, e.title, f.store_id AS "storeId", s.domain AS "storeDomain",
              f.store_id IS NULL OR (s.status = 'linked' AND v.entity_id IS NOT NULL) AS "isThere", f.action, f.key,
@@ -124,17 +139,104 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
       LEFT JOIN store_version v ON v.account_id = ${about.accountId} AND v.entity_id = e.id AND v.store_id = f.store_id
       LEFT JOIN entity_history l
         ON l.account_id = ${about.accountId} AND l.entity_id = e.id AND l.sequence = f.later AND f.first_own IS NULL
-      ORDER BY f.entity_id, s.domain COLLATE "C" NULLS FIRST, f.store_id, f.action COLLATE "C", f.key COLLATE "C"
       ${sql.literal(planCustom)}`
   )
 
   return (accountId, id, window, ids) =>
     Effect.map(fields({ accountId, id, ...window }, ids), (rows) =>
-      rows.map(
-        ({ laterId, laterKind, laterName, ...field }): WrittenField => ({
-          ...field,
-          laterActor: laterKind === null ? null : { kind: laterKind, id: laterId, name: laterName }
-        })
+      rows.map((row) => ({ ...withLaterActor(row), isKept: false, hasEditedParts: false }))
+    )
+}
+
+/** Reads the additions to stores by a connection, of entities that are still there and did not come along with a product. */
+export const makeUndoAdditions = (sql: SqlClient): Context.Tag.Service<UndoRepo>["fields"] => {
+  const ofConnection = makeOfConnection(sql)
+
+  const additions = findAll(
+    Schema.Struct({
+      ...WrittenField.pick("entityId", "kind", "title", "storeId", "storeDomain", "isThere", "isKept", "hasEditedParts")
+        .fields,
+      ...LaterActor
+    })
+  )(
+    (about: AboutWrites, ids: ReadonlyArray<EntityId>) => sql`
+      WITH own AS MATERIALIZED (
+        SELECT h.entity_id, h.store_id, max(h.sequence) AS sequence
+        FROM unnest(${ids}::uuid[]) AS k (id)
+        JOIN entity_history h ON h.entity_id = k.id
+        WHERE ${ofConnection(about)} AND h.action = 'added_to_store'
+        GROUP BY h.entity_id, h.store_id
       )
+      SELECT o.entity_id AS "entityId", e.kind, e.title, o.store_id AS "storeId", s.domain AS "storeDomain",
+             s.status = 'linked' AS "isThere",
+             EXISTS (
+               SELECT FROM (
+                 SELECT o.entity_id AS id
+                 UNION ALL
+                 SELECT c.id FROM entity c WHERE c.account_id = ${about.accountId} AND c.parent_id = o.entity_id
+               ) p
+               CROSS JOIN LATERAL (
+                 SELECT FROM store_version k
+                 WHERE k.account_id = ${about.accountId} AND k.entity_id = p.id AND k.store_id = o.store_id
+                   AND (k.accepted IS NOT NULL OR k.platform_id IS NOT NULL OR k.last_publish_status = 'pending')
+                 OFFSET 0
+               ) kept
+             ) AS "isKept",
+             EXISTS (
+               SELECT FROM (
+                 SELECT c.id FROM entity c WHERE c.account_id = ${about.accountId} AND c.parent_id = o.entity_id
+                 UNION ALL
+                 SELECT g.media_id FROM entity_media g WHERE g.account_id = ${about.accountId} AND g.entity_id = o.entity_id
+               ) p
+               CROSS JOIN LATERAL (
+                 SELECT FROM entity_history h
+                 WHERE h.account_id = ${about.accountId} AND h.entity_id = p.id AND h.store_id = o.store_id
+                   AND h.action = 'attributes' AND h.undo_of IS DISTINCT FROM ${about.id}
+                   AND (h.actor_kind <> 'connection' OR h.actor_id <> ${about.id})
+                 OFFSET 0
+               ) edited
+             ) AS "hasEditedParts",
+             l.actor_kind AS "laterKind", l.actor_id AS "laterId", l.actor_name AS "laterName"
+      FROM own o
+      JOIN entity e ON e.account_id = ${about.accountId} AND e.id = o.entity_id
+      JOIN store s ON s.account_id = ${about.accountId} AND s.id = o.store_id
+      CROSS JOIN LATERAL (
+        SELECT FROM store_version v
+        WHERE v.account_id = ${about.accountId} AND v.entity_id = o.entity_id AND v.store_id = o.store_id
+        OFFSET 0
+      ) v
+      LEFT JOIN LATERAL (
+        SELECT h.actor_kind, h.actor_id, h.actor_name
+        FROM entity_history h
+        WHERE h.account_id = ${about.accountId} AND h.entity_id = o.entity_id AND h.sequence > o.sequence
+          AND h.store_id = o.store_id AND ${sql.literal(draftChanges)} AND h.undo_of IS DISTINCT FROM ${about.id}
+          AND NOT (h.actor_kind = 'connection' AND h.actor_id = ${about.id} AND h.at <= ${about.until}::timestamptz)
+        ORDER BY h.sequence DESC
+        LIMIT 1
+      ) l ON true
+      WHERE NOT EXISTS (
+        SELECT FROM (
+          SELECT e.parent_id AS id
+          UNION ALL
+          SELECT g.entity_id FROM entity_media g WHERE g.account_id = ${about.accountId} AND g.media_id = o.entity_id
+        ) p
+        CROSS JOIN LATERAL (
+          SELECT FROM entity_history h
+          WHERE ${ofConnection(about)} AND h.entity_id = p.id AND h.store_id = o.store_id AND h.action = 'added_to_store'
+          OFFSET 0
+        ) with_product
+      ) ${sql.literal(planCustom)}`
+  )
+
+  return (accountId, id, window, ids) =>
+    Effect.map(additions({ accountId, id, ...window }, ids), (rows) =>
+      rows.map((row) => ({
+        ...withLaterActor(row),
+        action: "added_to_store" as const,
+        key: "",
+        now: null,
+        before: null,
+        laterUndoOf: null
+      }))
     )
 }

@@ -1,11 +1,13 @@
 import { Clock, Effect, Layer, Ref } from "effect"
+import type { Aggregate } from "../catalog/Aggregate.ts"
 import { type MemoryAccount, MemoryStore } from "../database/MemoryStore.memory.ts"
 import type { MemoryHistory } from "../drafts/HistoryRepo.memory.ts"
+import { whyKept } from "../drafts/StoreMembership.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, ConnectionId, EntityId, StoreId } from "../model/Ids.ts"
 import { fromMillis } from "../model/Timestamp.ts"
 import { UndoRepo } from "./UndoRepo.ts"
-import type { UndoWindow, WrittenField } from "./UndoRules.ts"
+import { byField, type UndoWindow, type WrittenField } from "./UndoRules.ts"
 
 interface Sequenced extends MemoryHistory {
   readonly sequence: number
@@ -16,8 +18,6 @@ const isDraftChange = ({ action }: MemoryHistory) =>
 
 const isBy = (id: ConnectionId, { since, until }: UndoWindow, entry: MemoryHistory) =>
   entry.actor.kind === "connection" && entry.actor.id === id && entry.at >= since && entry.at <= until
-
-const compare = (left: string, right: string) => (left < right ? -1 : left > right ? 1 : 0)
 
 const domainOf = (account: MemoryAccount, storeId: StoreId | null) =>
   storeId === null ? null : ((account.stores.get(storeId) ?? account.unlinkedStores.get(storeId))?.domain ?? null)
@@ -30,7 +30,8 @@ const fieldsOf = (
   entityId: EntityId,
   id: ConnectionId,
   events: ReadonlyArray<Sequenced>,
-  isOwn: (event: Sequenced) => boolean
+  isOwn: (event: Sequenced) => boolean,
+  cameAlong: (aggregate: Aggregate, storeId: StoreId) => boolean
 ): ReadonlyArray<WrittenField> => {
   const aggregate = account.entities.get(entityId)?.aggregate
   if (aggregate === undefined) return []
@@ -46,15 +47,24 @@ const fieldsOf = (
       title: titleOf(aggregate.kind, aggregate.attributes),
       storeId,
       storeDomain: domainOf(account, storeId),
-      isThere
+      isThere,
+      isKept: false,
+      hasEditedParts: false
     }
+    const isUndo = (event: Sequenced) => event.undo_of?.id === id
     const keys = new Set(
       ofLayer
         .filter(isOwn)
         .flatMap(({ changes }) => changes.flatMap((change) => (change.old === change.new ? [] : [change.key])))
     )
+    const addedIn = new Set(
+      events.filter(({ action }) => action === "added_to_store").map(({ draft_revision }) => draft_revision)
+    )
     const others = new Set(
-      ofLayer.filter((event) => isOwn(event) && event.action !== "attributes").map((e) => e.action)
+      ofLayer
+        .filter((event) => isOwn(event) && event.action !== "attributes")
+        .filter(({ action, draft_revision }) => action !== "gallery" || !addedIn.has(draft_revision))
+        .map(({ action }) => action)
     )
     return [
       ...[...keys].map((key): WrittenField => {
@@ -62,7 +72,6 @@ const fieldsOf = (
           const change = event.changes.find((each) => each.key === key && each.old !== each.new)
           return change === undefined ? [] : [{ event, ...change }]
         })
-        const isUndo = (event: Sequenced) => event.undo_of?.id === id
         const edge = ofLayer.findLast(
           (event) =>
             (storeId !== null && (event.action === "added_to_store" || event.action === "removed_from_store")) ||
@@ -89,17 +98,29 @@ const fieldsOf = (
           laterUndoOf: first === undefined ? (later?.undo_of?.id ?? null) : null
         }
       }),
-      ...[...others].map(
-        (action): WrittenField => ({
-          ...base,
-          action,
-          key: "",
-          now: null,
-          before: null,
-          laterActor: null,
-          laterUndoOf: null
-        })
-      )
+      ...[...others].flatMap((action): ReadonlyArray<WrittenField> => {
+        const change = { ...base, action, key: "", now: null, before: null, laterActor: null, laterUndoOf: null }
+        if (action !== "added_to_store" || storeId === null) return [change]
+        if (version === undefined || cameAlong(aggregate, storeId)) return []
+        const own = ofLayer.findLast((event) => isOwn(event) && event.action === action)
+        const later = ofLayer.findLast(
+          (event) => event.sequence > (own?.sequence ?? 0) && !isOwn(event) && !isUndo(event)
+        )
+        const variants = [...account.entities.values()].filter((each) => each.aggregate.parentId === entityId)
+        const isKept = [aggregate, ...variants.map((each) => each.aggregate)].some(({ versions }) =>
+          versions.some((each) => each.storeId === storeId && whyKept(each) !== undefined)
+        )
+        const parts = [...variants.map((each) => each.aggregate.id), ...aggregate.gallery.map(({ mediaId }) => mediaId)]
+        const hasEditedParts = account.history.some(
+          (entry) =>
+            parts.includes(entry.entityId) &&
+            entry.store_id === storeId &&
+            entry.action === "attributes" &&
+            entry.undo_of?.id !== id &&
+            !(entry.actor.kind === "connection" && entry.actor.id === id)
+        )
+        return [{ ...change, isKept, hasEditedParts, laterActor: later?.actor ?? null }]
+      })
     ]
   })
 }
@@ -134,20 +155,24 @@ export const layerUndoRepoMemory = Layer.effect(
           if (account === undefined) return []
           const isOwn = (entry: MemoryHistory) =>
             entry.actor.kind === "connection" && entry.actor.id === id && entry.at <= window.until
+          const cameAlong = ({ id: entityId, parentId }: Aggregate, storeId: StoreId) =>
+            entries.some(
+              (entry) =>
+                isBy(id, window, entry) &&
+                entry.action === "added_to_store" &&
+                entry.store_id === storeId &&
+                (entry.entityId === parentId ||
+                  account.entities
+                    .get(entry.entityId)
+                    ?.aggregate.gallery.some(({ mediaId }) => mediaId === entityId) === true)
+            )
           return entityIds
             .flatMap((entityId) => {
               const events = entries.filter((entry) => entry.entityId === entityId)
               const first = events.findIndex((entry) => isBy(id, window, entry))
-              return first === -1 ? [] : fieldsOf(account, entityId, id, events.slice(first), isOwn)
+              return first === -1 ? [] : fieldsOf(account, entityId, id, events.slice(first), isOwn, cameAlong)
             })
-            .sort(
-              (left, right) =>
-                compare(left.entityId, right.entityId) ||
-                compare(left.storeDomain ?? "", right.storeDomain ?? "") ||
-                compare(left.storeId ?? "", right.storeId ?? "") ||
-                compare(left.action, right.action) ||
-                compare(left.key, right.key)
-            )
+            .sort(byField)
         })
     }
   })

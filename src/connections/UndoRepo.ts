@@ -4,8 +4,8 @@ import { planCustom } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
 import { type AccountId, type ConnectionId, EntityId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { type AboutWrites, makeOfConnection, makeUndoFields } from "./UndoFields.sql.ts"
-import type { UndoWindow, WrittenField } from "./UndoRules.ts"
+import { type AboutWrites, makeOfConnection, makeUndoAdditions, makeUndoFields } from "./UndoFields.sql.ts"
+import { byField, type UndoWindow, type WrittenField } from "./UndoRules.ts"
 
 /** Reads the writes of a connection for an undo. */
 export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
@@ -60,6 +60,7 @@ export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
           WHERE ${ofConnection(about)} AND h.entity_id > ${after} ${sql.literal(planCustom)}`
       )
 
+      const additions = makeUndoAdditions(sql)
       const fields = makeUndoFields(sql)
 
       return {
@@ -70,7 +71,10 @@ export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
           ),
         countWritten: (accountId, id, window, after) =>
           Effect.map(countWritten({ accountId, id, ...window }, after), ({ count }) => count),
-        fields
+        fields: (...about) =>
+          Effect.zipWith(fields(...about), additions(...about), (written, added) =>
+            [...written, ...added].sort(byField)
+          )
       }
     })
   )

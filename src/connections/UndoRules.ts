@@ -1,4 +1,4 @@
-import { Either, Schema } from "effect"
+import { Array as Arr, Either, Schema } from "effect"
 import { CatalogChange } from "../drafts/CatalogChange.ts"
 import { typesFor } from "../drafts/DraftWrite.ts"
 import { HistoryAction, HistoryActor } from "../drafts/History.ts"
@@ -15,7 +15,11 @@ import { fromMillis, fromRfc3339, Timestamp, toMillis } from "../model/Timestamp
 export const UndoWindow = Schema.Struct({ since: Timestamp, until: Timestamp })
 export type UndoWindow = typeof UndoWindow.Type
 
-/** A field that a connection wrote in a window, or another change that it made to one layer of an entity. */
+/**
+ * A field that a connection wrote in a window, or another change that it made to one layer of an entity. Additions
+ * to a store are left out if the entity has left it, or if the connection also added the product of the variant or picture in the window:
+ * such parts stay or leave with it.
+ */
 export const WrittenField = Schema.Struct({
   entityId: EntityId,
   kind: EntityKind,
@@ -32,30 +36,65 @@ export const WrittenField = Schema.Struct({
   now: Schema.NullOr(Schema.String),
   /** The value before the connection's last uninterrupted run of writes: nobody else wrote during or after it. */
   before: Schema.NullOr(Schema.String),
-  /** The actor that changed the field after the connection. Null: no actor did. */
+  /** The actor that changed the field after the connection; of an addition: any value on that store. Null: no actor did. */
   laterActor: Schema.NullOr(HistoryActor),
   /** If the later change is an undo: the connection whose writes it undid. */
-  laterUndoOf: Schema.NullOr(ConnectionId)
+  laterUndoOf: Schema.NullOr(ConnectionId),
+  /** Whether an addition must stay: the store has the entity, or one of its variants, or is about to get it. */
+  isKept: Schema.Boolean,
+  /** Whether somebody else wrote values on that store of a variant or picture, which would leave with the added product. */
+  hasEditedParts: Schema.Boolean
 })
 export type WrittenField = typeof WrittenField.Type
 
+const compare = (left: string, right: string) => (left < right ? -1 : left > right ? 1 : 0)
+
+/** By entity, domain (canonical values first), store, action and key. */
+export const byField = (left: WrittenField, right: WrittenField): number =>
+  compare(left.entityId, right.entityId) ||
+  compare(left.storeDomain ?? "", right.storeDomain ?? "") ||
+  compare(left.storeId ?? "", right.storeId ?? "") ||
+  compare(left.action, right.action) ||
+  compare(left.key, right.key)
+
 /**
  * Why a field is not undone. `edited_since`: somebody else changed it after the connection. `already_back`: it has its earlier
- * value. `not_on_store`: the entity is no longer on the store, or the store is not linked. `misfit`: the earlier value no longer
- * fits the rule of its key. `not_a_value`: an addition to a store, or a change of media, members or the order of variants.
+ * value. `not_on_store`: the entity is no longer on the store, or the store is not linked.
+ * `misfit`: the earlier value no longer fits the rule of its key. `kept_on_store`: the entity was published to the store that it was added
+ * to, is being published, or a gallery there shows it. `not_a_value`: a change of media, members or the order of variants.
  */
-export const NotUndoneReason = Schema.Literal("edited_since", "already_back", "not_on_store", "misfit", "not_a_value")
+export const NotUndoneReason = Schema.Literal(
+  "edited_since",
+  "already_back",
+  "not_on_store",
+  "misfit",
+  "kept_on_store",
+  "not_a_value"
+)
 export type NotUndoneReason = typeof NotUndoneReason.Type
 
-/** The effect of an undo on a field. If `left` is null, the value changes from `now` back to `before`. */
+/**
+ * The effect of an undo on a field. If `left` is null, the value changes from `now` back to `before`, or the entity leaves the store
+ * (`isAddition`).
+ */
 export const FieldUndo = Schema.Struct({
-  ...WrittenField.omit("isThere", "laterUndoOf").fields,
+  ...WrittenField.omit("hasEditedParts", "isKept", "isThere", "laterUndoOf").fields,
   left: Schema.NullOr(NotUndoneReason)
 })
 export type FieldUndo = typeof FieldUndo.Type
 
+/** Whether the change added an entity to a store. Its undo takes it off again. */
+export const isAddition = ({ action }: Pick<FieldUndo, "action">): boolean => action === "added_to_store"
+
+const reasonOfAddition = ({ hasEditedParts, isKept, isThere, laterActor }: WrittenField): NotUndoneReason | null => {
+  if (!isThere) return "not_on_store"
+  if (isKept) return "kept_on_store"
+  return laterActor !== null || hasEditedParts ? "edited_since" : null
+}
+
 const reasonOf = (id: ConnectionId, field: WrittenField, rules: KeyRules): NotUndoneReason | null => {
   const { action, before, isThere, key, kind, laterActor, laterUndoOf, now } = field
+  if (isAddition(field)) return reasonOfAddition(field)
   if (!isThere) return "not_on_store"
   if (action !== "attributes") return "not_a_value"
   if (laterActor !== null) return laterUndoOf === id ? "already_back" : "edited_since"
@@ -65,22 +104,19 @@ const reasonOf = (id: ConnectionId, field: WrittenField, rules: KeyRules): NotUn
 }
 
 export const decideField = (id: ConnectionId, field: WrittenField, rules: KeyRules): FieldUndo => {
-  const { isThere: _, laterUndoOf: __, ...shown } = field
+  const { hasEditedParts: _, isKept: __, isThere: ___, laterUndoOf: ____, ...shown } = field
   return { ...shown, left: reasonOf(id, field, rules) }
 }
 
-/** The catalog changes that undo fields: at most one per layer of an entity. */
+/** The layer of values that a field belongs to. */
+export const layerKey = ({ entityId, storeId }: Pick<FieldUndo, "entityId" | "storeId">): string =>
+  `${entityId} ${storeId}`
+
+/** The catalog changes that write the earlier values of fields: at most one per layer of an entity. */
 export const undoChanges = (fields: ReadonlyArray<FieldUndo>, rules: KeyRules): ReadonlyArray<CatalogChange> => {
-  const layers = new Map<string, Array<FieldUndo>>()
-  for (const field of fields) {
-    if (field.left !== null) continue
-    const layer = `${field.entityId} ${field.storeId}`
-    layers.set(layer, [...(layers.get(layer) ?? []), field])
-  }
-  return [...layers.values()].flatMap((layer) => {
-    const [first] = layer
-    if (first === undefined) return []
-    const { entityId, kind, storeId } = first
+  const undone = fields.filter((field) => field.left === null && !isAddition(field))
+  return Object.values(Arr.groupBy(undone, layerKey)).map((layer) => {
+    const [{ entityId, kind, storeId }] = layer
     const values = Object.fromEntries(layer.map(({ before, key }) => [key, before]))
     const types = typesFor(rules, kind, Object.keys(values))
     return storeId === null

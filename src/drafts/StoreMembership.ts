@@ -77,7 +77,7 @@ export const decideAddition =
 const versionOn = ({ versions }: Aggregate, storeId: StoreId) => versions.find((version) => version.storeId === storeId)
 
 /** Why an entity cannot be taken off the store of this version, as the end of a sentence. */
-const whyKept = ({ accepted, lastPublishStatus, platformId }: VersionState): string | undefined => {
+export const whyKept = ({ accepted, lastPublishStatus, platformId }: VersionState): string | undefined => {
   if (lastPublishStatus === "pending") return "is being published to this store"
   return accepted === null && platformId === null
     ? undefined

@@ -264,53 +264,143 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect(
-        "each field that cannot be undone has the reason: removed from the store, unlinked, invalid now, added to a store",
-        () =>
-          inWorld(({ agent, drafts, here, product, review, run, there, undo, valuesOf, window, write }) =>
-            Effect.gen(function* () {
-              const { create, setType } = yield* OwnDefinitions
-              yield* Effect.orDie(create({ owner_type: "product", key: "spec.note", type: "single_line_text_field" }))
-              yield* write({ ...agent }, { "spec.note": "words" })
-              // This write must be before the window, and the in-memory clock counts milliseconds, so wait for the
-              // next one.
-              const before = yield* undo.now
-              yield* Effect.repeat(undo.now, { until: (now) => now > before })
-              const since = (yield* window).until
-              yield* write(agent, { "spec.note": "12" })
-              yield* Effect.orDie(setType({ owner_type: "product", key: "spec.note", type: "number_integer" }))
-              yield* drafts.addStoreVersion(product, there.id).pipe(actingAs(agent))
-              yield* write(agent, { title: "Agent" }, { storeId: there.id })
-              yield* write(agent, { title: "Agent" }, { storeId: here.id })
-              const gone = yield* anEntity("product", { title: "Gone" }, { on: [here] })
-              yield* write(agent, { title: "Agent" }, { id: gone, storeId: here.id })
-              yield* (yield* CatalogChanges).apply([
-                CatalogChange.RemoveFromStore({ entityId: gone, storeId: here.id })
-              ])
-              yield* Effect.orDie((yield* Stores).unlink(there.domain))
-              const over = { since, until: (yield* window).until }
-              const shown = (yield* review(over)).fields
-              const ofProduct = shown.filter(({ entityId }) => entityId === product)
-              assert.deepStrictEqual(ofProduct.map(short), [
-                "catalog spec.note: 12 -> (misfit)",
-                "a.example title: Agent -> null",
-                "b.example added_to_store: null -> (not_on_store)",
-                "b.example title: null -> (not_on_store)"
-              ])
-              assert.deepStrictEqual(shown.filter(({ entityId }) => entityId === gone).map(short), [
-                "a.example title: null -> (not_on_store cli)"
-              ])
-              yield* Effect.orDie((yield* Stores).link({ domain: there.domain }))
-              const again = (yield* review(over)).fields.filter(({ storeId }) => storeId === there.id)
-              assert.deepStrictEqual(again.map(short), [
-                "b.example added_to_store: null -> (not_a_value)",
-                "b.example title: Agent -> null"
-              ])
-              assert.deepStrictEqual((yield* run(over)).fields, 2)
-              assert.include(yield* valuesOf(product), { "spec.note": "12", title: "Tent" })
-              assert.include(yield* valuesOf(product, there.id), { title: "Tent" })
-            })
-          )
+      it.effect("each field that cannot be undone has the reason: removed from the store, unlinked, invalid now", () =>
+        inWorld(({ agent, drafts, here, product, review, run, there, undo, valuesOf, window, write }) =>
+          Effect.gen(function* () {
+            const { create, setType } = yield* OwnDefinitions
+            yield* Effect.orDie(create({ owner_type: "product", key: "spec.note", type: "single_line_text_field" }))
+            yield* write({ ...agent }, { "spec.note": "words" })
+            // This write must be before the window, and the in-memory clock counts milliseconds, so wait for the
+            // next one.
+            const before = yield* undo.now
+            yield* Effect.repeat(undo.now, { until: (now) => now > before })
+            const since = (yield* window).until
+            yield* write(agent, { "spec.note": "12" })
+            yield* Effect.orDie(setType({ owner_type: "product", key: "spec.note", type: "number_integer" }))
+            yield* drafts.addStoreVersion(product, there.id).pipe(actingAs(agent))
+            yield* write(agent, { title: "Agent" }, { storeId: there.id })
+            yield* write(agent, { title: "Agent" }, { storeId: here.id })
+            const gone = yield* anEntity("product", { title: "Gone" }, { on: [here] })
+            yield* write(agent, { title: "Agent" }, { id: gone, storeId: here.id })
+            yield* (yield* CatalogChanges).apply([CatalogChange.RemoveFromStore({ entityId: gone, storeId: here.id })])
+            yield* Effect.orDie((yield* Stores).unlink(there.domain))
+            const over = { since, until: (yield* window).until }
+            const shown = (yield* review(over)).fields
+            const ofProduct = shown.filter(({ entityId }) => entityId === product)
+            assert.deepStrictEqual(ofProduct.map(short), [
+              "catalog spec.note: 12 -> (misfit)",
+              "a.example title: Agent -> null",
+              "b.example added_to_store: null -> (not_on_store)",
+              "b.example title: null -> (not_on_store)"
+            ])
+            assert.deepStrictEqual(shown.filter(({ entityId }) => entityId === gone).map(short), [
+              "a.example title: null -> (not_on_store cli)"
+            ])
+            yield* Effect.orDie((yield* Stores).link({ domain: there.domain }))
+            const again = (yield* review(over)).fields.filter(({ storeId }) => storeId === there.id)
+            assert.deepStrictEqual(again.map(short), [
+              "b.example added_to_store: null -> null",
+              "b.example title: Agent -> null"
+            ])
+            // The store has the product, so it stays there; its value returns.
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.Identify({ entityId: product, storeId: there.id, platformId: "9" })
+            ])
+            assert.deepStrictEqual((yield* run(over)).fields, 2)
+            assert.include(yield* valuesOf(product), { "spec.note": "12", title: "Tent" })
+            assert.include(yield* valuesOf(product, there.id), { title: "Tent" })
+          })
+        )
+      )
+
+      it.effect("what the connection added to a store is taken off it, unless somebody needs it there", () =>
+        inWorld(({ actor, agent, drafts, here, product, review, run, there, window, write }) =>
+          Effect.gen(function* () {
+            const { apply } = yield* CatalogChanges
+            const on = (entityId: EntityId) => ({ entityId, storeId: there.id })
+            const storesOf = (id: EntityId) =>
+              Effect.map(drafts.projections(id), (all) => all.map(({ store_domain }) => store_domain).join(" "))
+            const add = (id: EntityId) => drafts.addStoreVersion(id, there.id).pipe(actingAs(agent))
+            const aProduct = (title: string) =>
+              Effect.gen(function* () {
+                const id = yield* anEntity("product", { title }, { on: [here] })
+                const variant = yield* anEntity("variant", { sku: title }, { on: [here], of: id })
+                const picture = yield* anEntity("media", { url: `https://cdn.example/${title}.png` }, { on: [here] })
+                const entries = [{ mediaId: picture, storeIds: [here.id] }]
+                yield* apply([CatalogChange.SetGallery({ entityId: id, entries })])
+                yield* add(id)
+                return { id, variant, picture, title }
+              })
+            const free = yield* aProduct("Free")
+            yield* write(agent, { title: "Agent" }, { id: free.id, storeId: there.id })
+            const live = yield* aProduct("Live")
+            yield* apply([CatalogChange.AcceptPublish(on(live.variant))])
+            const waiting = yield* aProduct("Waiting")
+            yield* apply([CatalogChange.RequestPublish(on(waiting.id))])
+            const edited = yield* aProduct("Edited")
+            yield* write(actor, { title: "Edit" }, { id: edited.id, storeId: there.id })
+            const part = yield* aProduct("Part")
+            yield* write(actor, { barcode: "1" }, { id: part.variant, storeId: there.id })
+            const pictured = yield* aProduct("Pictured")
+            yield* write(actor, { alt: "A tent" }, { id: pictured.picture, storeId: there.id })
+            // A variant that was added to a product on the store, and a file that a gallery there shows since.
+            yield* apply([CatalogChange.AddToStore(on(product))])
+            const single = yield* anEntity("variant", { sku: "Single" }, { on: [here], of: product })
+            yield* add(single)
+            const file = yield* anEntity("media", { url: "https://cdn.example/file.png" })
+            yield* add(file)
+            yield* apply([
+              CatalogChange.SetGallery({ entityId: product, entries: [{ mediaId: file, storeIds: [there.id] }] })
+            ])
+            const alone = yield* anEntity("media", { url: "https://cdn.example/alone.png" })
+            yield* add(alone)
+            const names = new Map([
+              ...[free, live, waiting, edited, part, pictured].map(({ id, title }) => [id, title] as const),
+              [single, "single"] as const,
+              [file, "file"] as const,
+              [alone, "alone"] as const
+            ])
+            const over = yield* window
+            const named = (fields: ReadonlyArray<FieldUndo>) =>
+              fields.map((field) => `${names.get(field.entityId)} ${short(field)}`).sort()
+            const additions = (fields: ReadonlyArray<FieldUndo>) =>
+              named(fields.filter(({ action }) => action === "added_to_store"))
+            const kept = [
+              "Edited b.example added_to_store: null -> (edited_since cli)",
+              "Live b.example added_to_store: null -> (kept_on_store)",
+              "Part b.example added_to_store: null -> (edited_since)",
+              "Pictured b.example added_to_store: null -> (edited_since)",
+              "Waiting b.example added_to_store: null -> (kept_on_store)"
+            ]
+            const undone = ["Free", "alone", "file", "single"].map(
+              (name) => `${name} b.example added_to_store: null -> null`
+            )
+            assert.deepStrictEqual(additions((yield* review(over)).fields), [...kept, ...undone].sort())
+            const done = yield* run(over)
+            // Whether a gallery shows a file is known under the locks only.
+            assert.deepStrictEqual(
+              named(done.left),
+              [...kept, "file b.example added_to_store: null -> (kept_on_store)"].sort()
+            )
+            assert.deepStrictEqual([done.entities, done.fields], [3, 4])
+            for (const { id, picture, title, variant } of [free, live, waiting, edited, part, pictured])
+              for (const each of [id, variant, picture])
+                assert.strictEqual(yield* storesOf(each), title === "Free" ? "a.example" : "a.example b.example", title)
+            assert.deepStrictEqual(yield* Effect.forEach([single, file, alone], storesOf), [
+              "a.example",
+              "b.example",
+              ""
+            ])
+            const again = yield* run({ ...over, until: (yield* window).until })
+            assert.deepStrictEqual([again.entities, again.fields], [0, 0])
+            // Added again, it can be undone again; somebody else's addition cannot.
+            yield* add(alone)
+            yield* drafts.addStoreVersion(free.id, there.id)
+            const later = yield* window
+            assert.deepInclude(yield* run(later), { entities: 1, fields: 1 })
+            assert.strictEqual(yield* storesOf(free.variant), "a.example b.example")
+          })
+        )
       )
 
       it.effect("a metafield is restored with the type of its definition", () =>

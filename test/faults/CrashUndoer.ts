@@ -4,6 +4,7 @@
  */
 
 import { Config, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import { firstPart, Undo } from "../../src/connections/Undo.ts"
 import { UndoRepo } from "../../src/connections/UndoRepo.ts"
 import * as Database from "../../src/database/Database.ts"
@@ -54,6 +55,7 @@ const Undoing = Undo.layer.pipe(
   Layer.provide(Deadly),
   Layer.provide(
     Layer.mergeAll(
+      CatalogRepo.layer,
       DefinitionsRepo.layer,
       DraftsRepo.layer,
       HistoryRepo.layer,

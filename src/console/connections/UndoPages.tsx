@@ -1,6 +1,6 @@
 import type { Connection } from "../../connections/Connection.ts"
 import type { ReviewPart, UndonePart } from "../../connections/Undo.ts"
-import type { FieldUndo, NotUndoneReason, UndoWindow } from "../../connections/UndoRules.ts"
+import { type FieldUndo, isAddition, type NotUndoneReason, type UndoWindow } from "../../connections/UndoRules.ts"
 import type { Visitor } from "../Browser.ts"
 import { actionWords, HistoryValue } from "../entities/EntityHistory.tsx"
 import { Alert, Frame, HiddenFields, Note, Time } from "../Frame.tsx"
@@ -55,7 +55,8 @@ const reasons: Readonly<Record<Exclude<NotUndoneReason, "edited_since">, Sentenc
   already_back: "Not undone: the field has its earlier value already.",
   not_on_store: "Not undone: the item is no longer on the store, or the store is not linked.",
   misfit: "Not undone: the earlier value is no longer valid for this field.",
-  not_a_value: "Not undone: only changes of values can be undone."
+  kept_on_store: "Not undone: it was published to the store, is being published, or a gallery there shows it.",
+  not_a_value: "Not undone: only changes of values and additions to stores can be undone."
 }
 
 const reasonFor = (t: Words, { laterActor, left }: FieldUndo): string | undefined => {
@@ -97,7 +98,7 @@ const FieldsTable = ({ fields }: { readonly fields: ReadonlyArray<FieldUndo> }) 
               ""
             ),
             field.left === null ? (
-              <HistoryValue value={field.before} none={none} />
+              <HistoryValue value={field.before} none={isAddition(field) ? t("not on the store") : none} />
             ) : (
               <span class="quiet">{reasonFor(t, field)}</span>
             )
