@@ -19,18 +19,24 @@ const makePartLookUps = (
       SELECT DISTINCT p.id
       FROM unnest(${ids}::uuid[]) AS k (id)
       CROSS JOIN LATERAL (
-        SELECT o.id FROM entity o
-        WHERE o.account_id = ${accountId} AND o.id = k.id AND o.kind = 'product'
-          AND EXISTS (
-            SELECT FROM store_version v
-            WHERE v.account_id = ${accountId} AND v.entity_id = k.id AND v.store_id = ${storeId}::uuid
-          ) = ${isThere}
+        SELECT FROM account_state own
+        WHERE own.account_id = ${accountId} AND EXISTS (
+          SELECT FROM store_version v
+          WHERE v.account_id = ${accountId} AND v.entity_id = k.id AND v.store_id = ${storeId}::uuid
+        ) = ${isThere}
         OFFSET 0
       ) e
       CROSS JOIN LATERAL (
-        (SELECT o.media_id AS id FROM entity_media o WHERE o.account_id = ${accountId} AND o.entity_id = e.id OFFSET 0)
+        (SELECT g.media_id AS id FROM entity_media g WHERE g.account_id = ${accountId} AND g.entity_id = k.id OFFSET 0)
         UNION ALL
-        (SELECT o.id FROM entity o WHERE o.account_id = ${accountId} AND o.parent_id = e.id OFFSET 0)
+        (SELECT o.id FROM entity o WHERE o.account_id = ${accountId} AND o.parent_id = k.id OFFSET 0)
+        UNION ALL
+        (
+          SELECT g.media_id
+          FROM (SELECT o.id FROM entity o WHERE o.account_id = ${accountId} AND o.parent_id = k.id OFFSET 0) o
+          JOIN entity_media g ON g.account_id = ${accountId} AND g.entity_id = o.id
+          OFFSET 0
+        )
       ) p ${sql.literal(planCustom)}`
   )
 

@@ -56,18 +56,14 @@ const makeLookUps = (
   partsOnStore: (accountId, storeId, ids, isThere) =>
     Effect.map(Ref.get(store), (state) => {
       const entities = state.get(accountId)?.entities
-      const products = ids
+      const moved = ids
         .flatMap((id) => entities?.get(id)?.aggregate ?? [])
-        .filter((each) => each.kind === "product" && isOnStore(each, storeId) === isThere)
-      const variants = [...(entities?.values() ?? [])].filter(({ aggregate: { parentId } }) =>
-        products.some(({ id }) => id === parentId)
-      )
-      return [
-        ...new Set([
-          ...variants.map(({ aggregate: { id } }) => id),
-          ...products.flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))
-        ])
-      ]
+        .filter((each) => isOnStore(each, storeId) === isThere)
+      const variants = [...(entities?.values() ?? [])]
+        .map(({ aggregate }) => aggregate)
+        .filter(({ parentId }) => moved.some(({ id }) => id === parentId))
+      const media = [...moved, ...variants].flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))
+      return [...new Set([...variants.map(({ id }) => id), ...media])]
     }),
   mediaShownByOthers: (accountId, storeId, mediaIds, except) =>
     Effect.map(Ref.get(store), (state) => {

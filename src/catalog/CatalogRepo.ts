@@ -70,8 +70,8 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       handle: string
     ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>>
     /**
-     * The variants, and the media in the galleries, of those of these entities that are products and on the store (`isThere`), or not on it
-     * (`isThere` false), each once.
+     * The variants of those of these entities that are on the store (`isThere`), or not on it (`isThere` false), and the media in their
+     * galleries and in those of their variants, each once.
      */
     readonly partsOnStore: (
       accountId: AccountId,

@@ -130,7 +130,7 @@ const followUndo = <E, R>(events: Stream.Stream<UndoEvent, E, R>) =>
 
 const summaryOf = ({ dry_run, entities, fields, left_alone }: Done) => {
   const left = left_alone === 0 ? "" : ` ${left_alone} left alone.`
-  const back = `${fields} ${fields === 1 ? "field" : "fields"} of ${entities} ${entities === 1 ? "entity" : "entities"}`
+  const back = `${fields} ${fields === 1 ? "change" : "changes"} of ${entities} ${entities === 1 ? "entity" : "entities"}`
   return dry_run ? `Would undo ${back}.${left} Nothing was changed.` : `Undone: ${back}.${left}`
 }
 

@@ -162,11 +162,12 @@ const addRelationships = (groups: Groups, before: Aggregate | undefined, after: 
     for (const media of differing(old ?? [], now ?? []))
       groups.add("relationships.updated", "media", media, null, [userMember(kind)])
     const shown = new Map(before?.gallery.map(({ mediaId, storeIds }) => [mediaId, storeIds]))
-    // An added version is announced as a whole.
+    // Added and removed versions are announced as a whole.
     for (const { mediaId, storeIds } of before === undefined ? [] : after.gallery)
       for (const store of new Set([...(shown.get(mediaId) ?? []), ...storeIds]))
         if (
           before?.storeIds.includes(store) &&
+          after.storeIds.includes(store) &&
           shown.has(mediaId) &&
           shown.get(mediaId)?.includes(store) !== storeIds.includes(store)
         )

@@ -1,6 +1,7 @@
 import { Data, Effect, Either } from "effect"
 import { type Aggregate, byPosition, type VersionState } from "../catalog/Aggregate.ts"
 import type { CatalogRepo } from "../catalog/CatalogRepo.ts"
+import type { EntityKind } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
@@ -13,10 +14,12 @@ export class PartsMoved extends Data.TaggedError("PartsMoved") {}
 
 type Decided<Change = CatalogChange> = Either.Either<ReadonlyArray<Change>, NotFound | ValidationFailed | PartsMoved>
 
-type Removal = Data.TaggedEnum.Value<CatalogChange, "RemoveFromStore">
+type Removal = Data.TaggedEnum.Value<CatalogChange, "RemoveFromStore" | "SetGallery">
 
 const find = ({ aggregates }: LockedCatalog, id: EntityId) =>
   Either.fromNullable(aggregates.get(id), () => new NotFound())
+
+const nounOf = (kind: EntityKind) => (kind === "media" ? "media file" : kind)
 
 const refuse = (message: string) => Either.left(ValidationFailed.at("store_id", message))
 
@@ -61,7 +64,8 @@ export const decideAddition =
     Either.gen(function* () {
       const aggregate = yield* find(locked, entityId)
       if (!locked.storeIds.includes(storeId)) return yield* Either.left(new NotFound())
-      if (aggregate.storeIds.includes(storeId)) return yield* refuse(`the ${aggregate.kind} is on this store already`)
+      if (aggregate.storeIds.includes(storeId))
+        return yield* refuse(`the ${nounOf(aggregate.kind)} is on this store already`)
       const product = aggregate.parentId === null ? undefined : locked.aggregates.get(aggregate.parentId)
       if (product !== undefined && !product.storeIds.includes(storeId))
         return yield* refuse(`the variant's product ${product.id} is not on this store: add the product first`)
@@ -79,48 +83,73 @@ const versionOn = ({ versions }: Aggregate, storeId: StoreId) => versions.find((
 /** Why an entity cannot be taken off the store of this version, as the end of a sentence. */
 export const whyKept = ({ accepted, lastPublishStatus, platformId }: VersionState): string | undefined => {
   if (lastPublishStatus === "pending") return "is being published to this store"
-  return accepted === null && platformId === null
-    ? undefined
-    : "was published to this store, or imported from it, so it cannot be taken off"
+  if (accepted !== null || platformId !== null)
+    return "was published to this store, or imported from it, so it cannot be taken off"
+  // Its publish may have reached the store without an answer.
+  return lastPublishStatus === "failed"
+    ? "failed to be published to this store, but may have reached it, so it cannot be taken off"
+    : undefined
 }
 
 const mediaShown = ({ gallery }: Aggregate, storeId: StoreId) =>
   gallery.filter(({ storeIds }) => storeIds.includes(storeId)).map(({ mediaId }) => mediaId)
 
 const shownByGallery = "a gallery shows the media file on this store: take it out of that gallery first"
+const lastVariant = "its product would have no variant on this store: take the product off instead"
+
+/** Takes an entity off the store, and the store out of its gallery. PartsMoved: a media file of that gallery is not locked. */
+const leave = (
+  aggregate: Aggregate,
+  storeId: StoreId,
+  locked: LockedCatalog
+): Either.Either<ReadonlyArray<Removal>, PartsMoved> => {
+  const { gallery, id } = aggregate
+  const removal = CatalogChange.RemoveFromStore({ entityId: id, storeId })
+  if (mediaShown(aggregate, storeId).length === 0) return Either.right([removal])
+  if (!gallery.every(({ mediaId }) => locked.aggregates.has(mediaId))) return Either.left(new PartsMoved())
+  const entries = gallery.map(({ mediaId, storeIds }) => ({
+    mediaId,
+    storeIds: storeIds.filter((store) => store !== storeId && locked.storeIds.includes(store))
+  }))
+  return Either.right([CatalogChange.SetGallery({ entityId: id, entries }), removal])
+}
 
 /**
- * Takes an entity off a store that it was never published to, a product with its variants. The gallery still names the store, so that a
- * later addition shows the same entries there. NotFound: the entity does not exist, or is not on the store. PartsMoved: a variant, or a
- * media file that the gallery shows there, is not locked.
+ * Takes an entity off a store that it was never published to, a product with its variants. NotFound: the entity does not exist, or is not on
+ * the store. PartsMoved: a variant, or a media file of a gallery, is not locked.
  */
 const decideRemoval =
   (entityId: EntityId, storeId: StoreId) =>
   (locked: LockedCatalog): Decided<Removal> =>
     Either.gen(function* () {
       const aggregate = yield* find(locked, entityId)
-      const { id, kind } = aggregate
       const version = yield* Either.fromNullable(versionOn(aggregate, storeId), () => new NotFound())
       const why = whyKept(version)
-      if (why !== undefined) return yield* refuse(`the ${kind} ${why}`)
-      const isMissing = [...locked.summaries.values()].some(
-        ({ parentId, storeIds }) => parentId === id && storeIds.includes(storeId)
-      )
-      if (
-        isMissing ||
-        (kind === "product" && !mediaShown(aggregate, storeId).every((each) => locked.aggregates.has(each)))
-      )
-        return yield* Either.left(new PartsMoved())
-      const changes = [CatalogChange.RemoveFromStore({ entityId: id, storeId })]
-      for (const variant of locked.aggregates.values()) {
-        const theirs = variant.parentId === id ? versionOn(variant, storeId) : undefined
-        if (theirs === undefined) continue
-        const whyVariant = whyKept(theirs)
+      if (why !== undefined) return yield* refuse(`the ${nounOf(aggregate.kind)} ${why}`)
+      const isOurs = ({ parentId, storeIds }: Pick<Aggregate, "parentId" | "storeIds">) =>
+        parentId === entityId && storeIds.includes(storeId)
+      if ([...locked.summaries.values()].some(isOurs)) return yield* Either.left(new PartsMoved())
+      const changes = [...(yield* leave(aggregate, storeId, locked))]
+      for (const variant of [...locked.aggregates.values()].filter(isOurs)) {
+        const theirs = versionOn(variant, storeId)
+        const whyVariant = theirs === undefined ? undefined : whyKept(theirs)
         if (whyVariant !== undefined) return yield* refuse(`its variant ${variant.id} ${whyVariant}`)
-        changes.push(CatalogChange.RemoveFromStore({ entityId: variant.id, storeId }))
+        changes.push(...(yield* leave(variant, storeId, locked)))
       }
       return changes
     })
+
+/** The products that stay on the store, of whose variants there these are all. */
+const emptiedProducts = (removed: ReadonlySet<EntityId>, storeId: StoreId, locked: LockedCatalog) => {
+  const variants = [...locked.aggregates.values(), ...locked.summaries.values()].filter(
+    ({ parentId, storeIds }) => parentId !== null && storeIds.includes(storeId)
+  )
+  const kept = new Set(variants.filter(({ id }) => !removed.has(id)).map(({ parentId }) => parentId))
+  const left = variants.flatMap(({ id, parentId }) =>
+    removed.has(id) && parentId !== null && !removed.has(parentId) && !kept.has(parentId) ? [parentId] : []
+  )
+  return new Set(left)
+}
 
 /** Removals that were decided together. */
 export interface DecidedRemovals {
@@ -130,6 +159,9 @@ export interface DecidedRemovals {
   readonly along: ReadonlyArray<Removal>
 }
 
+const removedBy = (decided: ReadonlyArray<Decided<Removal>>): ReadonlySet<EntityId> =>
+  new Set(decided.flatMap((result) => Either.getOrElse(result, () => [])).map(({ entityId }) => entityId))
+
 /**
  * Decides the removal of each of these entities. Media of their galleries leave the store too if they were never published there and no
  * other entity on it shows them. A media file that another entity shows there is refused.
@@ -138,15 +170,18 @@ export const makeDecideRemovals =
   (catalog: CatalogRepo["Type"]) =>
   (accountId: AccountId, ids: ReadonlyArray<EntityId>, storeId: StoreId, locked: LockedCatalog) =>
     Effect.gen(function* () {
-      const decided = ids.map((id) => [id, decideRemoval(id, storeId)(locked)] as const)
-      const removed = decided
-        .flatMap(([, result]) => Either.getOrElse(result, () => []))
-        .flatMap((change) => locked.aggregates.get(change.entityId) ?? [])
-      const taken = new Set(removed.flatMap((each) => (each.kind === "product" ? mediaShown(each, storeId) : [])))
-      const named = removed.filter(({ kind }) => kind === "media").map(({ id }) => id)
+      const first = ids.map((id) => [id, decideRemoval(id, storeId)(locked)] as const)
+      const emptied = emptiedProducts(removedBy(first.map(([, result]) => result)), storeId, locked)
+      const decided = first.map(([id, result]) => {
+        const parentId = locked.aggregates.get(id)?.parentId ?? null
+        return [id, parentId !== null && emptied.has(parentId) ? refuse(lastVariant) : result] as const
+      })
+      const removed = [...removedBy(decided.map(([, result]) => result))]
+      const aggregates = removed.flatMap((id) => locked.aggregates.get(id) ?? [])
+      const taken = new Set(aggregates.flatMap((each) => mediaShown(each, storeId)))
+      const named = aggregates.filter(({ kind }) => kind === "media").map(({ id }) => id)
       const media = [...new Set([...taken, ...named])]
-      const except = removed.map(({ id }) => id)
-      const shown = new Set(yield* catalog.mediaShownByOthers(accountId, storeId, media, except))
+      const shown = new Set(yield* catalog.mediaShownByOthers(accountId, storeId, media, removed))
       const removals: DecidedRemovals = {
         of: new Map(
           decided.map(([id, result]) => [id, shown.has(id) && named.includes(id) ? refuse(shownByGallery) : result])

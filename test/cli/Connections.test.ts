@@ -27,8 +27,8 @@ describe.skipIf(!serverAnswers)("connection commands", () => {
         const { run, json, misuse, refusal, said } = commandsWith({
           DATABASE_URL: Redacted.value(yield* TestDatabaseUrl)
         })
-        const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example"] })
-        const [store] = stores
+        const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+        const [store, other] = stores
         assert.strictEqual(yield* said("connection", "list"), "There are no connections.")
         const { connectionId, userId } = yield* aConnectionTo("http://pim.example", accountId, "pim:write")
         const product = yield* anEntity("product", { title: "Tent" }, { on: [store] }).pipe(actingAs(actor))
@@ -78,7 +78,7 @@ describe.skipIf(!serverAnswers)("connection commands", () => {
         const undo = ["connection", "undo", connectionId, "--since", "hour"]
         assert.deepStrictEqual((yield* said(...undo, "--dry-run")).split("\n"), [
           ...expected,
-          "Would undo 2 fields of 1 entity. 1 left alone. Nothing was changed."
+          "Would undo 2 changes of 1 entity. 1 left alone. Nothing was changed."
         ])
         const dry = yield* json(...undo, "--dry-run")
         assert.deepInclude(dry, { connection_id: connectionId, dry_run: true, entities: 1, fields: 2, left_alone: 1 })
@@ -101,12 +101,24 @@ describe.skipIf(!serverAnswers)("connection commands", () => {
 
         assert.deepStrictEqual((yield* run(...undo)).stdout.trimEnd().split("\n"), [
           expected[1],
-          "Undone: 2 fields of 1 entity. 1 left alone.",
+          "Undone: 2 changes of 1 entity. 1 left alone.",
           "These are drafts: published values stay live until the next publish."
         ])
         const again = yield* json(...undo)
         assert.deepInclude(again, { dry_run: false, entities: 0, fields: 0, left_alone: 1 })
         assert.match(yield* said("history", product, "--limit", "1"), / {2}cli undoing connection "Test agent" {2}/)
+
+        yield* Effect.flatMap(Drafts, (drafts) => drafts.addStoreVersion(product, other.id)).pipe(actingAs(agent))
+        assert.deepStrictEqual((yield* said(...undo, "--dry-run")).split("\n"), [
+          expected[1],
+          `  product ${product}  b.example: added to the store -> taken off the store`,
+          "Would undo 1 change of 1 entity. 1 left alone. Nothing was changed."
+        ])
+        yield* run(...undo)
+        assert.strictEqual(
+          yield* refusal("store-version", "remove", product, "--store", "b.example"),
+          `The account has no entity ${product} on b.example.`
+        )
 
         const missing = "The account has no connection nonsense: see `catalog connection list`."
         assert.strictEqual(yield* refusal("connection", "show", "nonsense"), missing)

@@ -8,7 +8,7 @@ import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import { type EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
-import { actingAs, anEntity, Drafts, Stores } from "../../src/testing/index.ts"
+import { actingAs, anEntity, CatalogChange, CatalogChanges, Drafts, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { aConnection, ask, aUser, PagesServer } from "../oauth/PagesServer.ts"
 import { textOf } from "./Merchant.ts"
@@ -204,7 +204,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       assertPage(done)
       assert.include(
         textOf(done),
-        "1 field of 1 item has its earlier value again. An undo changes drafts. What was published stays live until you publish again. 2 fields left alone"
+        "1 change of 1 item is undone. An undo changes drafts. What was published stays live until you publish again. 2 changes left alone"
       )
       assert.include(done.text, `<td data-label="Why">Not undone: edited since by ${email}.</td>`)
       assert.deepStrictEqual([yield* titleOf(), yield* titleOf(product, store.id)], ["Tent", "Zelt von Hand"])
@@ -263,7 +263,35 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       )
       assert.strictEqual(yield* titleOf(), "Agent")
       yield* lock.keep(accountId, null)
-      assert.include(textOf(yield* confirm(hidden)), "1 field of 1 item has its earlier value again.")
+      assert.include(textOf(yield* confirm(hidden)), "1 change of 1 item is undone.")
+    })
+  )
+
+  it.effect("takes what the connection added to a store off it", () =>
+    Effect.gen(function* () {
+      const { actor, agent, confirm, review, store } = yield* aWorld
+      const [added, live] = yield* Effect.replicateEffect(anEntity("product", { title: "Stove" }), 2).pipe(
+        actingAs(actor)
+      )
+      assert(added !== undefined && live !== undefined)
+      const drafts = yield* Drafts
+      for (const id of [added, live]) yield* drafts.addStoreVersion(id, store.id).pipe(actingAs(agent))
+      const identified = CatalogChange.Identify({ entityId: live, storeId: store.id, platformId: "9" })
+      yield* (yield* CatalogChanges).apply([identified]).pipe(actingAs(actor))
+      const shown = yield* review({ since: "hour" })
+      const rowOf = (id: EntityId, back: string) =>
+        `<tr><th scope="row"><a href="/entity?id=${id}"><bdi>Stove</bdi></a><br/><span class="quiet">Product</span></th><td data-label="Where">${store.domain}</td><td data-label="Field">Added to the store</td><td data-label="Now"></td><td data-label="Goes back to">${back}</td></tr>`
+      const kept = "Not undone: it was published to the store, is being published, or a gallery there shows it."
+      for (const row of [
+        rowOf(added, '<span class="quiet">not on the store</span>'),
+        rowOf(live, `<span class="quiet">${kept}</span>`)
+      ])
+        assert.include(shown.text.replaceAll("<wbr/>", ""), row)
+      const done = yield* confirm(sectionsOf(shown.text, "/settings/connections/undo").hidden)
+      assert.include(textOf(done), "1 change of 1 item is undone.")
+      assert.include(done.text, `<td data-label="Why">${kept}</td>`)
+      const storesOf = (id: EntityId) => Effect.map(drafts.projections(id), (all) => all.length)
+      assert.deepStrictEqual(yield* Effect.forEach([added, live], storesOf).pipe(actingAs(actor)), [0, 1])
     })
   )
 
@@ -279,7 +307,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       assert.deepStrictEqual([rowsOf(first.text), rowsOf(second.text)], [20, 1])
       const { hidden } = sectionsOf(second.text, "/settings/connections/undo")
       // The confirmation applies to all parts, whichever part is shown.
-      assert.include(textOf(yield* confirm(hidden)), "21 fields of 21 items have their earlier values again.")
+      assert.include(textOf(yield* confirm(hidden)), "21 changes of 21 items are undone.")
     })
   )
 })

@@ -3,6 +3,8 @@ import { Effect, Layer } from "effect"
 import type { BulkChange } from "../../src/bulk/BulkChange.ts"
 import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
 import { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
+import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
+import { CurrentActor } from "../../src/model/Actor.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import { EntityId, nilUuid, StoreId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
@@ -68,6 +70,14 @@ const galleryOf = (id: EntityId) =>
     Effect.map(drafts.sheet(id), ({ gallery }) => gallery.map(({ mediaId, storeIds }) => [mediaId, storeIds]))
   )
 
+/** The gallery with all stores that it names, also those that do not have the entity. */
+const galleryRows = (id: EntityId) =>
+  Effect.gen(function* () {
+    const { accountId } = yield* CurrentActor
+    const { aggregates } = yield* (yield* DraftsRepo).read(accountId, [id], [])
+    return aggregates.get(id)?.gallery.map(({ mediaId, storeIds }) => [mediaId, storeIds])
+  })
+
 const remove = (id: EntityId, store: { readonly id: StoreId }) =>
   Effect.flatMap(Drafts, (drafts) => drafts.removeStoreVersion(id, store.id))
 
@@ -128,7 +138,12 @@ for (const engine of serviceEngines) {
             })
             assert.deepStrictEqual(yield* refused(tent, b), ["NotFound"])
 
-            // Added again, the product shows the same pictures there.
+            // No gallery names the store any more. Added again, the product shows there what another store shows.
+            assert.deepStrictEqual(yield* galleryRows(tent), [
+              [own, [a.id]],
+              [hidden, []],
+              [shared, [a.id]]
+            ])
             yield* drafts.addStoreVersion(tent, b.id)
             assert.deepStrictEqual(yield* galleryOf(tent), [
               [own, [a.id, b.id]],
@@ -154,9 +169,7 @@ for (const engine of serviceEngines) {
                 assert.deepStrictEqual(yield* refused(id, b), atStore(message))
                 assert.strictEqual((yield* drafts.get(id, null)).draft_revision, draft_revision)
               })
-            yield* apply(CatalogChange.RequestPublish(on(tent)))
-            yield* stays(tent, "the product is being published to this store")
-            yield* apply(CatalogChange.RefusePublish({ ...on(tent), error }), CatalogChange.RequestPublish(on(large)))
+            yield* apply(CatalogChange.RequestPublish(on(large)))
             yield* stays(tent, `its variant ${large} is being published to this store`)
             yield* apply(CatalogChange.AcceptPublish(on(large)))
             yield* stays(
@@ -167,6 +180,8 @@ for (const engine of serviceEngines) {
               large,
               "the variant was published to this store, or imported from it, so it cannot be taken off"
             )
+            yield* apply(CatalogChange.RequestPublish(on(tent)))
+            yield* stays(tent, "the product is being published to this store")
             // A platform id is enough: the store has the entity.
             yield* apply(CatalogChange.Identify({ ...on(stove), platformId: "9" }))
             yield* stays(
@@ -177,25 +192,36 @@ for (const engine of serviceEngines) {
             // Another variant of the product can leave.
             yield* remove(small, b)
             assert.deepStrictEqual((yield* storesOf(small))[0]?.length, 1)
+            const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [b] })
+            yield* apply(CatalogChange.RefusePublish({ ...on(lamp), error }))
+            const failed = "failed to be published to this store, but may have reached it, so it cannot be taken off"
+            yield* stays(lamp, `the product ${failed}`)
+            const bulb = yield* anEntity("variant", { sku: "L-1" }, { on: [b], of: lamp })
+            yield* stays(bulb, "its product would have no variant on this store: take the product off instead")
+            yield* anEntity("variant", { sku: "L-2" }, { on: [b], of: lamp })
+            yield* apply(CatalogChange.RefusePublish({ ...on(bulb), error }))
+            yield* stays(bulb, `the variant ${failed}`)
+            yield* apply(CatalogChange.RefusePublish({ ...on(own), error }))
+            yield* stays(own, `the media file ${failed}`)
             assert.deepStrictEqual(yield* refused(tent, { id: nowhere }), ["NotFound"])
             assert.deepStrictEqual(yield* refused(nobody, b), ["NotFound"])
           })
         )
       )
 
-      it.effect("a product whose publish was refused leaves, with its picture, which no gallery shows there then", () =>
-        inShop(({ a, b, own, shared, stove, tent }) =>
-          Effect.gen(function* () {
-            const on = { entityId: tent, storeId: b.id }
-            yield* apply(CatalogChange.RequestPublish(on), CatalogChange.RefusePublish({ ...on, error }))
-            // The picture is live there, so it stays.
-            yield* apply(CatalogChange.AcceptPublish({ entityId: own, storeId: b.id }))
-            yield* remove(tent, b)
-            assert.deepStrictEqual(yield* storesOf(tent, own), [[a.id], [a.id, b.id]])
-            yield* remove(stove, b)
-            assert.deepStrictEqual(yield* storesOf(stove, shared), [[a.id], [a.id]])
-          })
-        )
+      it.effect(
+        "a picture that was published there stays when its product leaves, and leaves with the last gallery otherwise",
+        () =>
+          inShop(({ a, b, own, shared, stove, tent }) =>
+            Effect.gen(function* () {
+              // The picture is live there, so it stays.
+              yield* apply(CatalogChange.AcceptPublish({ entityId: own, storeId: b.id }))
+              yield* remove(tent, b)
+              assert.deepStrictEqual(yield* storesOf(tent, own), [[a.id], [a.id, b.id]])
+              yield* remove(stove, b)
+              assert.deepStrictEqual(yield* storesOf(stove, shared), [[a.id], [a.id]])
+            })
+          )
       )
 
       it.effect("an entity of another account, or on an unlinked store, is not found", () =>
@@ -238,6 +264,46 @@ for (const engine of serviceEngines) {
             )
             assert.strictEqual(reads, 2)
             assert.deepStrictEqual(yield* storesOf(tent, variant, late), [[a.id], [], []])
+          })
+        )
+      )
+
+      it.effect("pictures of the galleries of variants and collections leave with them", () =>
+        inShop(({ a, b, tent, small, own }) =>
+          Effect.gen(function* () {
+            const collection = yield* anEntity("collection", { title: "Tents" }, { on: [a, b] })
+            const [ofVariant, ofCollection] = [yield* aPicture("variant"), yield* aPicture("collection")]
+            const show = (entityId: EntityId, mediaId: EntityId) => [
+              CatalogChange.AddToStore({ entityId: mediaId, storeId: b.id }),
+              CatalogChange.SetGallery({ entityId, entries: [{ mediaId, storeIds: [b.id] }] })
+            ]
+            yield* apply(...show(small, ofVariant), ...show(collection, ofCollection))
+            assert.deepStrictEqual(
+              yield* refused(ofVariant, b),
+              atStore("a gallery shows the media file on this store: take it out of that gallery first")
+            )
+            yield* remove(tent, b)
+            yield* remove(collection, b)
+            assert.deepStrictEqual(yield* storesOf(ofVariant, ofCollection, own), [[], [], [a.id]])
+            assert.deepStrictEqual(yield* galleryRows(small), [[ofVariant, []]])
+          })
+        )
+      )
+
+      it.effect("a bulk removal of all variants of a product is refused", () =>
+        inShop(({ a, b, large, small }) =>
+          Effect.gen(function* () {
+            const { errors, result } = yield* removeAll("variant", [small, large], b.id)
+            const message = "its product would have no variant on this store: take the product off instead"
+            assert.deepStrictEqual(errors, [
+              { item: `variant ${small}`, message },
+              { item: `variant ${large}`, message }
+            ])
+            assert.deepStrictEqual(result, { changed: 0, unchanged: 0, refused: 2 })
+            assert.deepStrictEqual(yield* storesOf(small, large), [
+              [a.id, b.id],
+              [a.id, b.id]
+            ])
           })
         )
       )

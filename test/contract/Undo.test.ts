@@ -344,7 +344,8 @@ for (const engine of serviceEngines) {
             const pictured = yield* aProduct("Pictured")
             yield* write(actor, { alt: "A tent" }, { id: pictured.picture, storeId: there.id })
             // A variant that was added to a product on the store, and a file that a gallery there shows since.
-            yield* apply([CatalogChange.AddToStore(on(product))])
+            const other = yield* anEntity("variant", { sku: "Other" }, { on: [here], of: product })
+            yield* apply([product, other].map((id) => CatalogChange.AddToStore(on(id))))
             const single = yield* anEntity("variant", { sku: "Single" }, { on: [here], of: product })
             yield* add(single)
             const file = yield* anEntity("media", { url: "https://cdn.example/file.png" })

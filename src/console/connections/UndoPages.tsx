@@ -84,7 +84,7 @@ const FieldsTable = ({ fields }: { readonly fields: ReadonlyArray<FieldUndo> }) 
   const t = useWords()
   return (
     <Table
-      name={t("Fields that it wrote")}
+      name={t("What it wrote")}
       columns={[t("Item"), t("Where"), t("Field"), t("Now"), t("Goes back to")]}
       rows={fields.map((field) => {
         const none = field.storeId === null ? t("empty") : t("as in the catalog")
@@ -233,15 +233,15 @@ export const UndonePage = ({
           {fields === 0
             ? t("Nothing was changed.")
             : t(
-                "{fields, plural, one {# field} other {# fields}} of {entities, plural, one {# item} other {# items}} {fields, plural, one {has its earlier value} other {have their earlier values}} again.",
-                { fields, entities }
+                "{changes, plural, one {# change} other {# changes}} of {entities, plural, one {# item} other {# items}} {changes, plural, one {is} other {are}} undone.",
+                { changes: fields, entities }
               )}{" "}
           {fields > 0 && t(stayLive)}
         </p>
       </Note>
       {left.length > 0 && (
         <section aria-labelledby="left">
-          <h2 id="left">{t("{count, plural, one {# field} other {# fields}} left alone", { count: left.length })}</h2>
+          <h2 id="left">{t("{count, plural, one {# change} other {# changes}} left alone", { count: left.length })}</h2>
           <Table
             labelledBy="left"
             columns={[t("Item"), t("Where"), t("Field"), t("Why")]}

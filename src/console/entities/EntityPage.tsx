@@ -202,7 +202,7 @@ const OnStores = ({
                   on={on}
                   store={linked.find((each) => each.id === on.store_id)}
                 />
-                {on.published_at === null && on.last_publish_status !== "pending" && (
+                {on.published_at === null && on.last_publish_status === "never_published" && (
                   <MoveButton
                     csrf={csrf}
                     kind={kind}
@@ -216,7 +216,7 @@ const OnStores = ({
           }))}
         />
       )}
-      {stores.length < linked.length && <MoveButton csrf={csrf} kind={kind} id={id} />}
+      {kind !== "variant" && stores.length < linked.length && <MoveButton csrf={csrf} kind={kind} id={id} />}
     </section>
   )
 }

@@ -133,6 +133,11 @@ export const messages: ReadonlyArray<Sentence> = [
   "Add {things} to {domain}",
   "Take {things} off {domain}",
   "the {kind} is not on this store",
+  "the {kind} failed to be published to this store, but may have reached it, so it cannot be taken off",
+  "its variant {id} failed to be published to this store, but may have reached it, so it cannot be taken off",
+  "its product would have no variant on this store: take the product off instead",
+  "the variant's product {id} is not on this store: add the product first",
+  "the {kind} is on this store already",
   "somebody changed the draft after the job was begun, so it was not overwritten: its revision is {revision}, not {begun}",
   "the {kind} was published to this store, or imported from it, so it cannot be taken off",
   "the {kind} is being published to this store",
@@ -312,6 +317,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "{domain} has no platform: nothing can be published to it",
   "the {kind} is not on any store that can be published to",
   "product",
+  "media file",
   "variant",
   "collection"
 ]
