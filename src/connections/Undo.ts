@@ -3,6 +3,7 @@ import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import { Transaction } from "../database/Transaction.ts"
 import type { CatalogChange, LockedCatalog } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
+import { planChanges, stateAfter } from "../drafts/ChangePlan.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { makeDecideRemovals } from "../drafts/StoreMembership.ts"
@@ -87,15 +88,19 @@ const makeRunBatch = (decide: Decide) =>
         const changes: Array<CatalogChange> = []
         const removed = new Set<string>()
         let isMoved = false
+        let state = locked
         for (const [storeId, ids] of additionsOf(fields)) {
-          const { along, of } = yield* decideRemovals(accountId, ids, storeId, locked)
-          changes.push(...along)
+          const { along, of } = yield* decideRemovals(accountId, ids, storeId, state)
+          const ofStore: Array<CatalogChange> = [...along]
           for (const [entityId, decided] of of) {
             if (Either.isRight(decided)) {
-              changes.push(...decided.right)
+              ofStore.push(...decided.right)
               removed.add(layerKey({ entityId, storeId }))
             } else if (decided.left._tag === "PartsMoved") isMoved = true
           }
+          changes.push(...ofStore)
+          // Each removal writes the whole gallery of a product, so the next one starts from that gallery.
+          state = stateAfter(state, yield* Effect.orDie(planChanges(state, ofStore)))
         }
         return { changes, removed, isMoved }
       })

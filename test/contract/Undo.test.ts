@@ -5,6 +5,7 @@ import { ActivityDay, ConnectionChange } from "../../src/connections/ActivityRec
 import { ActivityRepo } from "../../src/connections/ActivityRepo.ts"
 import { firstPart, Undo } from "../../src/connections/Undo.ts"
 import { FieldUndo, type UndoWindow } from "../../src/connections/UndoRules.ts"
+import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import { PimLocked } from "../../src/model/Errors.ts"
@@ -402,6 +403,31 @@ for (const engine of serviceEngines) {
             assert.strictEqual(yield* storesOf(free.variant), "a.example b.example")
           })
         )
+      )
+
+      it.effect("a product that was added to several stores leaves all of them, and no gallery names them", () =>
+        Effect.gen(function* () {
+          const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })
+          const connectionId = yield* mintId(ConnectionId)
+          const agent: Actor = { _tag: "Connection", accountId, connectionId }
+          yield* Effect.gen(function* () {
+            const undo = yield* Undo
+            const drafts = yield* Drafts
+            const [here, ...others] = stores
+            const product = yield* anEntity("product", { title: "Tent" }, { on: [here] })
+            const picture = yield* anEntity("media", { url: "https://cdn.example/a.png" }, { on: [here] })
+            const entries = [{ mediaId: picture, storeIds: [here.id] }]
+            yield* (yield* CatalogChanges).apply([CatalogChange.SetGallery({ entityId: product, entries })])
+            for (const { id } of others) yield* drafts.addStoreVersion(product, id).pipe(actingAs(agent))
+            const until = yield* undo.settledNow
+            const done = yield* undo.run(connectionId, { since: plusMicros(until, -3_600_000_000), until }, firstPart)
+            assert.deepInclude(done, { entities: 1, fields: 2, left: [] })
+            const { aggregates } = yield* (yield* DraftsRepo).read(accountId, [product, picture], [])
+            assert.deepStrictEqual(aggregates.get(product)?.storeIds, [here.id])
+            assert.deepStrictEqual(aggregates.get(product)?.gallery, entries)
+            assert.deepStrictEqual(aggregates.get(picture)?.storeIds, [here.id])
+          }).pipe(actingAs(actor))
+        })
       )
 
       it.effect("a metafield is restored with the type of its definition", () =>
