@@ -82,7 +82,10 @@ const makeRunBatch = (decide: Decide) =>
         return parts.flat()
       })
 
-    /** The removals that undo additions to stores, and the fields with those left that cannot be undone. */
+    /**
+     * The changes that take additions off their stores. `removed`: the layers that leave. `isMoved`: variants or media that would leave
+     * with a product are not locked.
+     */
     const removalsOf = (accountId: AccountId, fields: ReadonlyArray<FieldUndo>, locked: LockedCatalog) =>
       Effect.gen(function* () {
         const changes: Array<CatalogChange> = []
@@ -105,21 +108,15 @@ const makeRunBatch = (decide: Decide) =>
         return { changes, removed, isMoved }
       })
 
+    /** `parts`: variants and media that leave with products. They are read when a removal needs them. */
     const runBatch = (
       id: ConnectionId,
       window: UndoWindow,
-      ids: ReadonlyArray<EntityId>
+      ids: ReadonlyArray<EntityId>,
+      parts: ReadonlyArray<EntityId> = []
     ): Effect.Effect<ReadonlyArray<FieldUndo>, PimLocked, CurrentActor> =>
       Effect.gen(function* () {
         const actor = yield* CurrentActor
-        const parts = yield* partsOf((yield* decide(id, window, ids)).fields)
-        if (parts.length > maxParts && ids.length > 1) {
-          const half = Math.ceil(ids.length / 2)
-          return [
-            ...(yield* runBatch(id, window, ids.slice(0, half))),
-            ...(yield* runBatch(id, window, ids.slice(half)))
-          ]
-        }
         const undone = yield* changes.applyRemedy(
           [...ids, ...parts],
           (locked) =>
@@ -130,7 +127,7 @@ const makeRunBatch = (decide: Decide) =>
                 hasLayer(locked, field) ? field : { ...field, left: "not_on_store" as const }
               )
               const removals = yield* removalsOf(actor.accountId, decided, locked)
-              if (removals.isMoved) return { fields: [], changes: [], isMoved: true }
+              if (removals.isMoved) return { fields: decided, changes: [], isMoved: true }
               const isRemoved = (field: FieldUndo) => removals.removed.has(layerKey(field))
               return {
                 fields: decided.map((field) =>
@@ -151,9 +148,14 @@ const makeRunBatch = (decide: Decide) =>
             }).pipe(Effect.provideService(CurrentActor, actor)),
           id
         )
-        if (undone.remedy.isMoved) return yield* runBatch(id, window, ids)
-        yield* faults.at("undone")
-        return undone.remedy.fields
+        if (!undone.remedy.isMoved) {
+          yield* faults.at("undone")
+          return undone.remedy.fields
+        }
+        const needed = yield* partsOf(undone.remedy.fields)
+        if (needed.length <= maxParts || ids.length === 1) return yield* runBatch(id, window, ids, needed)
+        const half = Math.ceil(ids.length / 2)
+        return [...(yield* runBatch(id, window, ids.slice(0, half))), ...(yield* runBatch(id, window, ids.slice(half)))]
       })
 
     return runBatch
