@@ -1,6 +1,7 @@
 import { CatalogChange } from "../drafts/CatalogChange.ts"
 import type { PlannedDrop } from "../drops/Drop.ts"
 import { type AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
+import { noOptions } from "../model/ProductOptions.ts"
 import type { Store } from "../model/Store.ts"
 import { plusMicros, type Timestamp } from "../model/Timestamp.ts"
 import { uuidOf } from "../runtime/Identifiers.ts"
@@ -187,7 +188,7 @@ export const productValues = ({ family, handle, text, title }: DemoProduct): Val
     product_type: family.type,
     tags: JSON.stringify(family.tags),
     status: family.tags.includes("new") ? "draft" : "active",
-    options: JSON.stringify(options.length > 0 ? options : [{ name: "Title", values: ["Default Title"] }]),
+    options: options.length > 0 ? JSON.stringify(options) : noOptions,
     seo_title: `${title} | ${family.vendor}`,
     seo_description: text,
     ...family.metafields,

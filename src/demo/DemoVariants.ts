@@ -1,3 +1,4 @@
+import { noOption } from "../model/ProductOptions.ts"
 import { type ProductFamily, type StoreName, translations, type Values } from "./DemoContent.ts"
 
 /** All combinations of one choice from each list. The last list varies fastest. */
@@ -34,7 +35,7 @@ export const variantValues = (
     const places = chosen.map((choice, option) => choices[option]?.indexOf(choice) ?? 0)
     const steps = places[0] ?? 0
     const parts = chosen.map((choice, option) => skuPart(choice, places[option] ?? 0))
-    const [option1 = "Default Title", option2 = null] = chosen
+    const [option1 = noOption.value, option2 = null] = chosen
     return {
       title: chosen.join(" / ") || option1,
       sku: [family.code, twoDigits(number), ...parts].join("-"),

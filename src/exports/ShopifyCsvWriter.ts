@@ -1,7 +1,8 @@
 import { gramsOf } from "../imports/csv/ShopifyCsvCells.ts"
 import { type Column, columnNames } from "../imports/csv/ShopifyCsvColumns.ts"
 import { maxImages, variantImagesOf } from "../imports/StoreProduct.ts"
-import { isWebAddress, readOptions } from "../imports/StoreValue.ts"
+import { isWebAddress } from "../imports/StoreValue.ts"
+import { noOption, readOptions } from "../model/ProductOptions.ts"
 
 /** The keys of the values that the file has, by owner. */
 export const csvKeys = {
@@ -75,9 +76,6 @@ const ofImage = reader(csvKeys.image)
 
 const publishedOf = (status: string) =>
   status === "" ? "" : status === "active" || status === "unlisted" ? "true" : "false"
-
-/** Shopify's words for the only variant of a product without options. */
-const noOption = { name: "Title", value: "Default Title" }
 
 const options = ofProduct("options")
 const optionValues = [ofVariant("option1"), ofVariant("option2"), ofVariant("option3")] as const

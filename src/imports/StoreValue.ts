@@ -1,18 +1,7 @@
-import { Either, Schema } from "effect"
+import { readOptions } from "../model/ProductOptions.ts"
 
 /** Whether a product CSV can name the address. */
 export const isWebAddress = (url: string): boolean => /^https?:\/\//i.test(url)
-
-const Options = Schema.parseJson(
-  Schema.Array(Schema.Struct({ name: Schema.String, values: Schema.Array(Schema.String) }))
-)
-const decodeOptions = Schema.decodeUnknownEither(Options)
-
-/** Parses the options of a product. Returns an empty list for malformed text. */
-export const readOptions = (
-  text: string
-): ReadonlyArray<{ readonly name: string; readonly values: ReadonlyArray<string> }> =>
-  Either.getOrElse(decodeOptions(text), () => [])
 
 /** Whether two texts contain the same options, each with the same values in any order. */
 export const sameOptions = (left: string, right: string): boolean => {

@@ -1,5 +1,6 @@
 import { Either } from "effect"
 import type { EntityKind } from "../../model/Attribute.ts"
+import { noOption, optionKeys, titleByOptions } from "../../model/ProductOptions.ts"
 import { DigestMap } from "../../runtime/DigestMap.ts"
 import { ImportedProduct, type ImportedVariant, type ImportProblems, quoted } from "../ImportedProduct.ts"
 import { maxImages, variantImagesOf } from "../StoreProduct.ts"
@@ -46,14 +47,9 @@ const optionText = Cells.within("variant", "option1", Cells.lineOfText)
 const altText = Cells.within("media", "alt", Cells.anyText)
 
 const optionNames = ["option1_name", "option2_name", "option3_name"] as const
-const optionValues = ["option1", "option2", "option3"] as const
 
 /** A line has a variant if any of these columns is filled. */
-const variantMarks = [...optionValues, "sku", "barcode", "price"] as const
-
-/** Shopify's name for the only option of a product without options. */
-const noOption = "Title"
-const noOptionValue = "Default Title"
+const variantMarks = [...optionKeys, "sku", "barcode", "price"] as const
 
 type Values = Record<string, string>
 
@@ -282,7 +278,7 @@ export class ShopifyCsvProducts {
     this.readOptions(line, draft, values)
     line.putMetafields(values, this.columns.variantMetafields)
     const byOptions = line.has("option1")
-    const identity = JSON.stringify(byOptions ? optionValues.map((column) => values[column]) : (values.sku ?? ""))
+    const identity = JSON.stringify(byOptions ? optionKeys.map((column) => values[column]) : (values.sku ?? ""))
     const twin = draft.identities.get(identity)
     if (twin !== undefined)
       line.reject(
@@ -310,24 +306,24 @@ export class ShopifyCsvProducts {
   }
 
   readOptions(line: Line, draft: Draft, values: Values): void {
-    for (const column of optionValues) line.put(values, column, line.read(column, optionText))
+    for (const column of optionKeys) line.put(values, column, line.read(column, optionText))
     if (!line.has("option1")) return
     const [firstName = ""] = draft.options
-    if (optionValues.every((column) => !values[column]) && (firstName === "" || firstName === noOption))
-      values.option1 = noOptionValue
-    for (const [index, column] of optionValues.entries()) {
+    if (optionKeys.every((column) => !values[column]) && (firstName === "" || firstName === noOption.name))
+      values.option1 = noOption.value
+    for (const [index, column] of optionKeys.entries()) {
       const nameColumn = optionNames[index] ?? "option1_name"
       if (!line.has(nameColumn) || !line.has(column)) continue
       const name = draft.options[index] ?? ""
       if (name !== "" && values[column] === "")
         line.reject(column, `The product has the option ${quoted(name)}, but this variant has no value for it.`)
-      if (name === "" && values[column] !== "" && values[column] !== noOptionValue)
+      if (name === "" && values[column] !== "" && values[column] !== noOption.value)
         line.reject(
           column,
           `This option has no name: fill in ${quoted(this.columns.names[this.columns.at[nameColumn] ?? 0] ?? "")} on the product's first line.`
         )
     }
-    values.title = optionValues.flatMap((column) => values[column] || []).join(" / ")
+    values.title = titleByOptions((column) => values[column] ?? "")
   }
 
   readImage(line: Line, draft: Draft): void {
@@ -369,9 +365,9 @@ export class ShopifyCsvProducts {
   /** The product's options: names from the first line, values in the order of the file. */
   optionsOf({ options, variants }: Draft): Values {
     if (this.columns.at.option1_name === undefined) return {}
-    const optionNames = optionValues.flatMap((column, index) => {
+    const optionNames = optionKeys.flatMap((column, index) => {
       const values = [...new Set(variants.flatMap((variant) => variant.values[column] || []))]
-      const name = options[index] || (values.length > 0 ? noOption : "")
+      const name = options[index] || (values.length > 0 ? noOption.name : "")
       return name === "" ? [] : [{ name, values }]
     })
     return { options: optionNames.length === 0 ? "" : JSON.stringify(optionNames) }

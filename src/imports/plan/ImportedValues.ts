@@ -1,18 +1,14 @@
 import type { Aggregate } from "../../catalog/Aggregate.ts"
 import { builtInFields, type EntityKind, isReservedKey, typeOf, valueOf } from "../../model/Attribute.ts"
 import type { StoreId } from "../../model/Ids.ts"
+import { noOption, noOptions, optionKeys, titleByOptions } from "../../model/ProductOptions.ts"
 import { sameOnPlatform, sameValue } from "../../model/SameValue.ts"
 import type { ImportSource, StoreEntity, Values } from "../StoreProduct.ts"
 import { sameOptions } from "../StoreValue.ts"
 import { effectiveOn, livesOnlyOn, versionOn } from "./StoreVersion.ts"
 
-export const optionKeys = ["option1", "option2", "option3"] as const
-
 /** Fields of a media file that the platform sets itself, because it stores files at its own addresses. */
 const platformFileKeys: ReadonlyArray<string> = Object.keys(builtInFields.media).filter((key) => key !== "alt")
-
-/** The title that a platform gives a variant: the option values, joined. */
-const titleByOptions = (value: (key: string) => string) => optionKeys.flatMap((key) => value(key) || []).join(" / ")
 
 /** The keys whose values the platform sets itself and does not take from a publish. */
 const listPlatformKeys = (entity: Aggregate, { values }: StoreEntity, storeId: StoreId): ReadonlyArray<string> => {
@@ -60,8 +56,8 @@ const isUntold = (
 
 /** Values that platforms give fields that a publish left empty (recorded from Shopify's Admin API). A vendor is the shop's name. */
 const filledByPlatform: Readonly<Record<EntityKind, Values>> = {
-  product: { status: "active", options: '[{"name":"Title","values":["Default Title"]}]' },
-  variant: { title: "Default Title", option1: "Default Title", price: "0", taxable: "true", requires_shipping: "true" },
+  product: { status: "active", options: noOptions },
+  variant: { title: noOption.value, option1: noOption.value, price: "0", taxable: "true", requires_shipping: "true" },
   collection: { sort_order: "best-selling" },
   media: {}
 }

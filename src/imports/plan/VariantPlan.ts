@@ -1,17 +1,10 @@
 import type { Aggregate } from "../../catalog/Aggregate.ts"
 import { effective, valueOf } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
+import { joinOptions, optionKeys, readOptions } from "../../model/ProductOptions.ts"
 import type { StoreProduct, StoreVariant, Values } from "../StoreProduct.ts"
-import { readOptions } from "../StoreValue.ts"
-import { optionKeys } from "./ImportedValues.ts"
 import type { ImportMatch } from "./ImportPlan.ts"
 import { effectiveOn, versionOn } from "./StoreVersion.ts"
-
-/** Option values for comparison. Shopify gives a variant without options the only value "Default Title". */
-const joinOptions = (value: (key: string) => string) => {
-  const values = optionKeys.map(value)
-  return (values.join("") === "Default Title" ? values.map(() => "") : values).join("\u0001")
-}
 
 /** What an existing variant can be found by: its entity id, and its canonical and effective SKUs and option values. */
 const keysOf = (variant: Aggregate, storeId: StoreId) => {

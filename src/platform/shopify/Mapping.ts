@@ -1,6 +1,7 @@
 import { Either, Option, Schema } from "effect"
 import { type Attributes, builtInFields, type EntityKind, isReservedKey, valueOf } from "../../model/Attribute.ts"
 import { EntityId } from "../../model/Ids.ts"
+import { noOption, optionKeys, type ProductOptions, readOptions } from "../../model/ProductOptions.ts"
 import { sameOnPlatform } from "../../model/SameValue.ts"
 import type { PlatformRecord } from "../PlatformRecord.ts"
 import type { PublishedEntity } from "../Publication.ts"
@@ -53,16 +54,9 @@ const fromConstant = (text: string) => text.toLowerCase().replaceAll("_", "-")
 const toConstant = (text: string) => text.toUpperCase().replaceAll("-", "_")
 
 const Tags = Schema.parseJson(Schema.Array(Schema.String))
-const Options = Schema.parseJson(
-  Schema.Array(Schema.Struct({ name: Schema.String, values: Schema.Array(Schema.String) }))
-)
 
 const listOf = (text: string): ReadonlyArray<string> =>
   text === "" ? [] : Either.getOrElse(Schema.decodeEither(Tags)(text), () => [text])
-
-export type ProductOptions = ReadonlyArray<{ readonly name: string; readonly values: ReadonlyArray<string> }>
-
-const optionsIn = (text: string): ProductOptions => Option.getOrElse(Schema.decodeOption(Options)(text), () => [])
 
 const productTexts = (product: ProductValues): Texts => ({
   title: product.title,
@@ -259,26 +253,24 @@ export const productInput = ({ attributes }: PublishedEntity) => {
   }
 }
 
-const optionKeys = ["option1", "option2", "option3"] as const
-
 /** The product's options for the first publish. An option without a definition is added if a variant has a value for it. */
 export const optionsOf = (product: PublishedEntity, variants: ReadonlyArray<PublishedEntity>): ProductOptions => {
-  const definedOptions = optionsIn(valueOf(product.attributes, "options"))
+  const definedOptions = readOptions(valueOf(product.attributes, "options"))
   const filled = optionKeys.map((key) => [...new Set(variants.map(({ attributes }) => valueOf(attributes, key)))])
   const used = filled.filter((values) => values.some((value) => value !== "")).length
   const options = Array.from({ length: Math.max(definedOptions.length, used) }, (_, index) => ({
-    name: definedOptions[index]?.name ?? (index === 0 ? "Title" : `Option ${index + 1}`),
+    name: definedOptions[index]?.name ?? (index === 0 ? noOption.name : `Option ${index + 1}`),
     values: [...new Set([...(definedOptions[index]?.values ?? []), ...(filled[index] ?? [])])].filter(
       (value) => value !== ""
     )
   })).filter(({ values }) => values.length > 0)
-  return options.length > 0 ? options : [{ name: "Title", values: ["Default Title"] }]
+  return options.length > 0 ? options : [{ name: noOption.name, values: [noOption.value] }]
 }
 
 export const optionValuesOf = ({ attributes }: PublishedEntity, names: ReadonlyArray<string>) =>
   names.map((optionName, index) => ({
     optionName,
-    name: valueOf(attributes, optionKeys[index] ?? "") || (optionName === "Title" ? "Default Title" : "")
+    name: valueOf(attributes, optionKeys[index] ?? "") || (optionName === noOption.name ? noOption.value : "")
   }))
 
 /** The fields of a variant that the inputs of productSet and of the bulk mutations share. */

@@ -1,0 +1,346 @@
+import { Data, Either } from "effect"
+import type { Aggregate } from "../catalog/Aggregate.ts"
+import { type EntityKind, effective, valueOf } from "../model/Attribute.ts"
+import { type AttributeEdit, attributeIssues, textIssues } from "../model/AttributeRules.ts"
+import { type Issue, NotFound, ValidationFailed } from "../model/Errors.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import { misfitOf } from "../model/KeyRule.ts"
+import type { KeyRules } from "../model/KeyRules.ts"
+import {
+  joinOptions,
+  noOption,
+  noOptions,
+  optionKeys,
+  type ProductOptions,
+  readOptions,
+  titleByOptions
+} from "../model/ProductOptions.ts"
+import { textMisfit } from "../model/Text.ts"
+import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
+import { maxGallery, typesFor } from "./DraftWrite.ts"
+import { PartsMoved } from "./StoreMembership.ts"
+
+type Edits = ReadonlyArray<AttributeEdit>
+
+/** The first option of a product that has none yet. */
+export interface FirstOption {
+  readonly name: string
+  /** The option's value for the variant that the product has already. */
+  readonly former: string
+}
+
+/** A new entity with its canonical values. The caller chooses the ids, so that a form that is sent twice creates one entity. */
+export type NewEntity = Data.TaggedEnum<{
+  /** A product with its first variant. `storeIds`: the stores that both are added to. */
+  Product: {
+    readonly id: EntityId
+    readonly attributes: Edits
+    readonly variantId: EntityId
+    readonly variant: Edits
+    readonly storeIds: ReadonlyArray<StoreId>
+  }
+  /** A further variant, added to all stores of its product. `optionValues`: in the order of the product's options. */
+  Variant: {
+    readonly id: EntityId
+    readonly productId: EntityId
+    readonly attributes: Edits
+    readonly optionValues: ReadonlyArray<string>
+    readonly firstOption: FirstOption | null
+  }
+  Collection: { readonly id: EntityId; readonly attributes: Edits; readonly storeIds: ReadonlyArray<StoreId> }
+  /** A picture at an address. `shownBy`: the entity whose gallery shows it as the last one, on all its stores. */
+  Media: {
+    readonly id: EntityId
+    readonly url: string
+    readonly attributes: Edits
+    readonly shownBy: EntityId | null
+  }
+}>
+export const NewEntity = Data.taggedEnum<NewEntity>()
+
+type NewOf<Tag extends NewEntity["_tag"]> = Data.TaggedEnum.Value<NewEntity, Tag>
+type Refusal = NotFound | ValidationFailed
+type Decided<E = Refusal> = Either.Either<ReadonlyArray<CatalogChange>, E>
+
+const refuse = (path: string, message: string) => Either.left(ValidationFailed.at(path, message))
+
+const unlessAny = (issues: ReadonlyArray<Issue>): Either.Either<void, ValidationFailed> =>
+  issues.length === 0 ? Either.void : Either.left(new ValidationFailed({ issues }))
+
+const issuesOf = (kind: EntityKind, edits: Edits, rules: KeyRules) => {
+  const texts = textIssues(edits)
+  return texts.length > 0 ? texts : attributeIssues(kind, edits, rules, [])
+}
+
+/** The issues of an entity that needs a title. */
+const titledIssues = (kind: EntityKind, edits: Edits, rules: KeyRules): ReadonlyArray<Issue> => [
+  ...(edits.some(({ key, value }) => key === "title" && value !== null && value.trim() !== "")
+    ? []
+    : [{ path: "attributes.title", message: "must not be empty" }]),
+  ...issuesOf(kind, edits, rules)
+]
+
+const createEntity = (
+  { id, kind, parentId }: { readonly id: EntityId; readonly kind: EntityKind; readonly parentId?: EntityId },
+  edits: Edits,
+  rules: KeyRules,
+  others: Readonly<Record<string, string>> = {}
+) => {
+  const values = { ...others, ...Object.fromEntries(edits.map(({ key, value }) => [key, value])) }
+  return CatalogChange.CreateEntity({
+    id,
+    kind,
+    parentId: parentId ?? null,
+    values,
+    types: typesFor(rules, kind, Object.keys(values))
+  })
+}
+
+const addTo = (entityId: EntityId, storeIds: ReadonlyArray<StoreId>) =>
+  storeIds.map((storeId) => CatalogChange.AddToStore({ entityId, storeId }))
+
+/** The values of the variant with these option values. */
+const optionValues = (values: ReadonlyArray<string>): Readonly<Record<string, string>> => {
+  const byKey = Object.fromEntries(values.map((value, index) => [optionKeys[index] ?? "", value]))
+  return { ...byKey, title: titleByOptions((key) => byKey[key] ?? "") }
+}
+
+const noOptionValues = optionValues([noOption.value])
+
+const decideProduct = (
+  { attributes, id, storeIds, variant, variantId }: NewOf<"Product">,
+  rules: KeyRules
+): Decided<ValidationFailed> =>
+  Either.map(
+    unlessAny([
+      ...titledIssues("product", attributes, rules),
+      ...issuesOf("variant", variant, rules).map(({ message, path }) => ({ path: `variant.${path}`, message }))
+    ]),
+    () => [
+      createEntity({ id, kind: "product" }, attributes, rules, { options: noOptions }),
+      createEntity({ id: variantId, kind: "variant", parentId: id }, variant, rules, noOptionValues),
+      ...addTo(id, storeIds),
+      ...addTo(variantId, storeIds)
+    ]
+  )
+
+const decideCollection = (
+  { attributes, id, storeIds }: NewOf<"Collection">,
+  rules: KeyRules
+): Decided<ValidationFailed> =>
+  Either.map(unlessAny(titledIssues("collection", attributes, rules)), () => [
+    createEntity({ id, kind: "collection" }, attributes, rules),
+    ...addTo(id, storeIds)
+  ])
+
+const canonicalOf =
+  ({ attributes }: Pick<Aggregate, "attributes">) =>
+  (key: string) =>
+    valueOf(attributes, key)
+
+/** Whether a variant has no option values. */
+const isOnly = (variant: Aggregate) => joinOptions(canonicalOf(variant)) === joinOptions(() => "")
+
+/** The options of a product; those that only its variants have get a name. Empty: it has no options. */
+export const optionsOf = (
+  product: Pick<Aggregate, "attributes">,
+  variants: ReadonlyArray<Aggregate>
+): ProductOptions => {
+  if (variants.every(isOnly)) return []
+  const defined = readOptions(valueOf(product.attributes, "options"))
+  return optionKeys.flatMap((key, index) => {
+    const used = variants.map((variant) => valueOf(variant.attributes, key)).filter((value) => value !== "")
+    const { name = `Option ${index + 1}`, values = [] } = defined[index] ?? {}
+    return defined[index] === undefined && used.length === 0
+      ? []
+      : [{ name, values: [...new Set([...values, ...used])] }]
+  })
+}
+
+/** Shopify refuses " / " in an option value, because it separates the values in a variant's title. */
+const optionMisfit = (value: string, rules: KeyRules): string | undefined => {
+  if (value === "") return "must not be empty"
+  if (value.includes(" / ")) return 'must not contain " / "'
+  return issuesOf("variant", [{ key: "option1", value }], rules)[0]?.message
+}
+
+const optionIssues = (texts: Readonly<Record<string, string>>, rules: KeyRules): ReadonlyArray<Issue> =>
+  Object.entries(texts).flatMap(([path, value]) => {
+    const message = optionMisfit(value, rules)
+    return message === undefined ? [] : [{ path, message }]
+  })
+
+/** Whether a variant has these option values in the catalog or on one of its stores. */
+const hasOptions = ({ attributes, versions }: Aggregate, options: string) =>
+  [attributes, ...versions.map(({ overrides }) => effective(attributes, overrides))].some(
+    (layer) => joinOptions((key) => valueOf(layer, key)) === options
+  )
+
+/** Gives a product without options its first one. Only one variant can have the option's former value. */
+const decideFirstOption = (
+  { firstOption, optionValues: values }: NewOf<"Variant">,
+  only: Aggregate | undefined,
+  rules: KeyRules
+): Either.Either<
+  { readonly options: ProductOptions; readonly changes: ReadonlyArray<CatalogChange> },
+  ValidationFailed
+> =>
+  Either.gen(function* () {
+    if (firstOption === null)
+      return yield* refuse(
+        "first_option",
+        "must name the option by which the variants differ, because the product has none"
+      )
+    const { former, name } = firstOption
+    yield* unlessAny(
+      optionIssues(
+        {
+          "first_option.name": name,
+          ...(only !== undefined && { "first_option.former": former }),
+          "option_values.0": values[0] ?? ""
+        },
+        rules
+      )
+    )
+    if (values.length > 1) return yield* refuse("option_values", "must have one value")
+    const before = only === undefined ? [] : [former]
+    return {
+      options: [{ name, values: [...before, ...values] }],
+      changes:
+        only === undefined ? [] : [CatalogChange.SetAttributes({ entityId: only.id, values: optionValues([former]) })]
+    }
+  })
+
+const decideNextOptions = (
+  { optionValues: values }: NewOf<"Variant">,
+  options: ProductOptions,
+  rules: KeyRules
+): Either.Either<ProductOptions, ValidationFailed> =>
+  Either.gen(function* () {
+    if (values.length !== options.length)
+      return yield* refuse(
+        "option_values",
+        `must have a value for each option: ${options.map(({ name }) => name).join(", ")}`
+      )
+    yield* unlessAny(
+      optionIssues(Object.fromEntries(values.map((value, index) => [`option_values.${index}`, value])), rules)
+    )
+    return options.map((option, index) => ({
+      ...option,
+      values: [...new Set([...option.values, values[index] ?? ""])]
+    }))
+  })
+
+/** The largest number of variants that stores accept. */
+const maxVariants = 2_048
+
+const decideVariant = (
+  entity: NewOf<"Variant">,
+  rules: KeyRules,
+  locked: LockedCatalog
+): Decided<Refusal | PartsMoved> =>
+  Either.gen(function* () {
+    const product = locked.aggregates.get(entity.productId)
+    if (product?.kind !== "product") return yield* Either.left(new NotFound())
+    if ([...locked.summaries.values()].some(({ parentId }) => parentId === product.id))
+      return yield* Either.left(new PartsMoved())
+    const variants = [...locked.aggregates.values()].filter(({ parentId }) => parentId === product.id)
+    if (variants.length >= maxVariants)
+      return yield* refuse("", `the product has ${maxVariants} variants, the most that stores accept`)
+    yield* unlessAny(issuesOf("variant", entity.attributes, rules))
+    const before = optionsOf(product, variants)
+    if (before.length === 0 && variants.length > 1)
+      return yield* refuse("", "the variants of the product have no option values: give them values first")
+    const addVariant = (values: Readonly<Record<string, string>>, options: string) => [
+      createEntity({ id: entity.id, kind: "variant", parentId: product.id }, entity.attributes, rules, values),
+      ...addTo(entity.id, product.storeIds),
+      CatalogChange.SetAttributes({ entityId: product.id, values: { options } })
+    ]
+    if (variants.length === 0 && entity.firstOption === null) return addVariant(noOptionValues, noOptions)
+    const first = before.length === 0 ? yield* decideFirstOption(entity, variants[0], rules) : undefined
+    const options = first?.options ?? (yield* decideNextOptions(entity, before, rules))
+    const values = optionValues(entity.optionValues)
+    const joined = joinOptions((key) => values[key] ?? "")
+    const isTaken =
+      first === undefined
+        ? variants.some((variant) => hasOptions(variant, joined))
+        : entity.firstOption?.former === entity.optionValues[0] && variants.length > 0
+    if (isTaken) return yield* refuse("option_values.0", "another variant of the product has these option values")
+    return [...(first?.changes ?? []), ...addVariant(values, JSON.stringify(options))]
+  })
+
+/** The name of the file at an address, for lists. */
+const fileNameOf = (url: string) => {
+  const name = new URL(url).pathname.split("/").at(-1) ?? ""
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
+
+/** Longer addresses are refused by Shopify, and with them the whole product. */
+const addressRule = { type: "url", maxLength: 2_048 }
+
+const addressMisfit = (url: string): string | undefined => {
+  const isPublic = /^https:\/\//i.test(url) && URL.canParse(url) && new URL(url).username === ""
+  return isPublic
+    ? (textMisfit(url) ?? misfitOf(addressRule, url))
+    : "must be an address that begins with https://, without a user name"
+}
+
+const decideMedia = (
+  { attributes, id, shownBy, url }: NewOf<"Media">,
+  rules: KeyRules,
+  locked: LockedCatalog
+): Decided<Refusal | PartsMoved> =>
+  Either.gen(function* () {
+    const misfit = addressMisfit(url)
+    yield* unlessAny([
+      ...(misfit === undefined ? [] : [{ path: "url", message: misfit }]),
+      ...issuesOf("media", attributes, rules)
+    ])
+    const created = createEntity({ id, kind: "media" }, attributes, rules, { url, file_name: fileNameOf(url) })
+    if (shownBy === null) return [created]
+    const owner = yield* Either.fromNullable(locked.aggregates.get(shownBy), () => new NotFound())
+    if (!owner.gallery.every(({ mediaId }) => locked.aggregates.has(mediaId)))
+      return yield* Either.left(new PartsMoved())
+    if (owner.gallery.length >= maxGallery)
+      return yield* refuse("", `the gallery has ${maxGallery} pictures, the most that stores accept`)
+    const entries = owner.gallery.map(({ mediaId, storeIds }) => ({
+      mediaId,
+      storeIds: storeIds.filter((storeId) => locked.storeIds.includes(storeId))
+    }))
+    return [
+      created,
+      ...addTo(id, owner.storeIds),
+      CatalogChange.SetGallery({ entityId: shownBy, entries: [...entries, { mediaId: id, storeIds: owner.storeIds }] })
+    ]
+  })
+
+/** The entity that a new one belongs to: the product of a variant, or the entity whose gallery shows a picture. */
+export const ownerOf = (entity: NewEntity): EntityId | null =>
+  entity._tag === "Variant" ? entity.productId : entity._tag === "Media" ? entity.shownBy : null
+
+/** The kind of a new entity. */
+export const kindOf = NewEntity.$match({
+  Product: (): EntityKind => "product",
+  Variant: (): EntityKind => "variant",
+  Collection: (): EntityKind => "collection",
+  Media: (): EntityKind => "media"
+})
+
+/**
+ * Checks the values of a new entity by the rules of their keys, and decides the changes. ValidationFailed: the id is taken, too.
+ * NotFound: the owner or a store does not exist. PartsMoved: a variant of the product, or a picture of the gallery, is not
+ * locked.
+ */
+export const decideCreation =
+  (entity: NewEntity, rules: KeyRules) =>
+  (locked: LockedCatalog): Decided<Refusal | PartsMoved> =>
+    NewEntity.$match(entity, {
+      Product: (product) => decideProduct(product, rules),
+      Variant: (variant) => decideVariant(variant, rules, locked),
+      Collection: (collection) => decideCollection(collection, rules),
+      Media: (media) => decideMedia(media, rules, locked)
+    })

@@ -1,0 +1,29 @@
+import { Either, Schema } from "effect"
+
+/** The options of a product in order, each with its values. The attribute `options` has them as JSON. */
+const ProductOptions = Schema.Array(Schema.Struct({ name: Schema.String, values: Schema.Array(Schema.String) }))
+export type ProductOptions = typeof ProductOptions.Type
+
+const decode = Schema.decodeEither(Schema.parseJson(ProductOptions))
+
+/** Parses the options of a product. Returns an empty list for malformed text. */
+export const readOptions = (text: string): ProductOptions => Either.getOrElse(decode(text), () => [])
+
+/** The keys of a variant's option values, in the order of the product's options. */
+export const optionKeys = ["option1", "option2", "option3"] as const
+
+/** Shopify's words for the option of a product without options, and its value for the only variant. */
+export const noOption = { name: "Title", value: "Default Title" } as const
+
+/** `noOption` as a product's attribute. */
+export const noOptions: string = JSON.stringify([{ name: noOption.name, values: [noOption.value] }])
+
+/** A variant's option values for comparison. No option values equal those of `noOption`. */
+export const joinOptions = (value: (key: string) => string): string => {
+  const values = optionKeys.map(value)
+  return (values.join("") === noOption.value ? values.map(() => "") : values).join("\u0001")
+}
+
+/** The title of a variant with option values. */
+export const titleByOptions = (value: (key: string) => string): string =>
+  optionKeys.flatMap((key) => value(key) || []).join(" / ")

@@ -1,0 +1,307 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { Catalog } from "../../src/catalog/Catalog.ts"
+import { type FirstOption, NewEntity } from "../../src/drafts/Creation.ts"
+import type { AttributeEdit } from "../../src/model/AttributeRules.ts"
+import { EntityId, nilUuid, StoreId } from "../../src/model/Ids.ts"
+import type { Store } from "../../src/model/Store.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { actingAs, anAccount, anEntity, Drafts } from "../../src/testing/index.ts"
+import { featureServiceEngines } from "../support/ServiceEngines.ts"
+
+const nobody = EntityId.make(nilUuid)
+
+const edits = (values: Readonly<Record<string, string>>): ReadonlyArray<AttributeEdit> =>
+  Object.entries(values).map(([key, value]) => ({ key, value }))
+
+const newId = mintId(EntityId)
+
+const create = (entity: NewEntity) => Effect.flatMap(Drafts, (drafts) => drafts.create(entity))
+
+/** Everything that a refusal says: its issues, or the name of the error. */
+const refused = (entity: NewEntity) =>
+  Effect.map(Effect.flip(create(entity)), (error) => (error._tag === "ValidationFailed" ? error.issues : [error._tag]))
+
+const aProduct = (values: Readonly<Record<string, string>>, storeIds: ReadonlyArray<StoreId> = []) =>
+  Effect.map(Effect.all([newId, newId]), ([id, variantId]) =>
+    NewEntity.Product({
+      id,
+      variantId,
+      attributes: edits(values),
+      variant: edits({ sku: "T-1", price: "10" }),
+      storeIds
+    })
+  )
+
+const aVariant = (
+  productId: EntityId,
+  optionValues: ReadonlyArray<string>,
+  firstOption: FirstOption | null = null,
+  values: Readonly<Record<string, string>> = {}
+) =>
+  Effect.map(newId, (id) => NewEntity.Variant({ id, productId, optionValues, firstOption, attributes: edits(values) }))
+
+const valuesOf = (id: EntityId) =>
+  Effect.map(
+    Effect.flatMap(Drafts, (drafts) => drafts.get(id, null)),
+    ({ attributes }) => Object.fromEntries(attributes.flatMap(({ key, value }) => (value === "" ? [] : [[key, value]])))
+  )
+
+const inAccount = <E, R>(body: (stores: readonly [Store, Store]) => Effect.Effect<void, E, R>) =>
+  Effect.gen(function* () {
+    const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+    yield* actingAs(actor)(body([stores[0], stores[1]]))
+  })
+
+for (const engine of featureServiceEngines) {
+  describe.skipIf(engine.absent)(`entities are created, on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect("a product has its first variant, and both are drafts on the chosen stores", () =>
+        inAccount(([a]) =>
+          Effect.gen(function* () {
+            const entity = yield* aProduct({ title: "Tent", vendor: "Hill" }, [a.id])
+            const state = yield* create(entity)
+            assert.deepStrictEqual(state, {
+              entity_id: entity.id,
+              entity_type: "product",
+              draft_revision: 1,
+              pending_publish: true,
+              stores: [{ store_id: a.id, pending_publish: true }]
+            })
+            const { variantIds } = yield* (yield* Catalog).get("product", entity.id)
+            assert.strictEqual(variantIds.length, 1)
+            assert.deepStrictEqual(yield* valuesOf(entity.id), {
+              title: "Tent",
+              vendor: "Hill",
+              options: '[{"name":"Title","values":["Default Title"]}]'
+            })
+            const [variantId = nobody] = variantIds
+            assert.deepStrictEqual(yield* valuesOf(variantId), {
+              title: "Default Title",
+              option1: "Default Title",
+              sku: "T-1",
+              price: "10"
+            })
+            const onStores = yield* (yield* Drafts).projections(variantId)
+            assert.deepStrictEqual(
+              onStores.map(({ store_id }) => store_id),
+              [a.id]
+            )
+          })
+        )
+      )
+      it.effect("history begins with the creation", () =>
+        inAccount(() =>
+          Effect.gen(function* () {
+            const id = yield* newId
+            yield* create(NewEntity.Collection({ id, attributes: edits({ title: "Summer" }), storeIds: [] }))
+            const history = yield* (yield* Drafts).history(id, 10)
+            assert.deepStrictEqual(
+              history.map(({ action, draft_revision }) => [action, draft_revision]),
+              [["created", 1]]
+            )
+          })
+        )
+      )
+      it.effect("the second variant of a product gives it its first option", () =>
+        inAccount(([a, b]) =>
+          Effect.gen(function* () {
+            const product = yield* aProduct({ title: "Tent" }, [a.id, b.id])
+            yield* create(product)
+            const large = yield* aVariant(product.id, ["L"], { name: "Size", former: "S" }, { sku: "T-2" })
+            const state = yield* create(large)
+            assert.deepStrictEqual(
+              state.stores.map(({ store_id }) => store_id),
+              [a.id, b.id]
+            )
+            const { variantIds } = yield* (yield* Catalog).get("product", product.id)
+            assert.deepStrictEqual(variantIds.slice(1), [large.id])
+            assert.deepStrictEqual((yield* valuesOf(product.id)).options, '[{"name":"Size","values":["S","L"]}]')
+            const [first = nobody] = variantIds
+            assert.deepInclude(yield* valuesOf(first), { title: "S", option1: "S", sku: "T-1" })
+            assert.deepStrictEqual(yield* valuesOf(large.id), { title: "L", option1: "L", sku: "T-2" })
+            const third = yield* aVariant(product.id, ["M"])
+            yield* create(third)
+            assert.deepStrictEqual((yield* valuesOf(product.id)).options, '[{"name":"Size","values":["S","L","M"]}]')
+          })
+        )
+      )
+      it.effect("a variant has a value for each option, which no other variant has", () =>
+        inAccount(([a]) =>
+          Effect.gen(function* () {
+            const product = yield* anEntity(
+              "product",
+              { title: "Tent", options: '[{"name":"Size","values":["S"]},{"name":"Color","values":["Red"]}]' },
+              { on: [a] }
+            )
+            const overridden = yield* anEntity("variant", { option1: "S", option2: "Red" }, { on: [a], of: product })
+            yield* (yield* Drafts).updateVersionAttributes(overridden, a.id, {
+              draft_revision: 1,
+              attributes: edits({ option2: "Blue" })
+            })
+            const at = (values: ReadonlyArray<string>) => Effect.flatMap(aVariant(product, values), refused)
+            const taken = [
+              { path: "option_values.0", message: "another variant of the product has these option values" }
+            ]
+            assert.deepStrictEqual(yield* at(["S", "Red"]), taken)
+            assert.deepStrictEqual(yield* at(["S", "Blue"]), taken)
+            assert.deepStrictEqual(yield* at(["S"]), [
+              { path: "option_values", message: "must have a value for each option: Size, Color" }
+            ])
+            assert.deepStrictEqual(yield* at(["", "a / b"]), [
+              { path: "option_values.0", message: "must not be empty" },
+              { path: "option_values.1", message: 'must not contain " / "' }
+            ])
+            const green = yield* aVariant(product, ["S", "Green"])
+            yield* create(green)
+            assert.deepStrictEqual(
+              (yield* valuesOf(product)).options,
+              '[{"name":"Size","values":["S"]},{"name":"Color","values":["Red","Green"]}]'
+            )
+            assert.strictEqual((yield* valuesOf(green.id)).title, "S / Green")
+          })
+        )
+      )
+      it.effect("a product without variants gets one without options, or with its first option", () =>
+        inAccount(() =>
+          Effect.gen(function* () {
+            const [plain, sized] = [
+              yield* anEntity("product", { title: "Map" }),
+              yield* anEntity("product", { title: "Rope" })
+            ]
+            const only = yield* aVariant(plain, [])
+            yield* create(only)
+            assert.strictEqual((yield* valuesOf(only.id)).title, "Default Title")
+            yield* create(yield* aVariant(sized, ["20 m"], { name: "Length", former: "" }))
+            assert.strictEqual((yield* valuesOf(sized)).options, '[{"name":"Length","values":["20 m"]}]')
+          })
+        )
+      )
+      it.effect("an option that a product has not named gets a name", () =>
+        inAccount(() =>
+          Effect.gen(function* () {
+            const product = yield* anEntity("product", { title: "Map" })
+            yield* anEntity("variant", { option1: "Paper" }, { of: product })
+            yield* create(yield* aVariant(product, ["Cloth"]))
+            assert.strictEqual((yield* valuesOf(product)).options, '[{"name":"Option 1","values":["Paper","Cloth"]}]')
+          })
+        )
+      )
+      it.effect("a picture is the last of a gallery, on all stores of its entity", () =>
+        inAccount(([a, b]) =>
+          Effect.gen(function* () {
+            const product = yield* aProduct({ title: "Tent" }, [a.id, b.id])
+            yield* create(product)
+            const addPicture = (url: string) =>
+              Effect.tap(newId, (id) =>
+                create(NewEntity.Media({ id, url, attributes: edits({ alt: "A tent" }), shownBy: product.id }))
+              )
+            const first = yield* addPicture("https://cdn.example/a%20tent.png?v=1")
+            const second = yield* addPicture("https://cdn.example/%E0%A4%A.png")
+            assert.deepStrictEqual(yield* valuesOf(first), {
+              url: "https://cdn.example/a%20tent.png?v=1",
+              file_name: "a tent.png",
+              alt: "A tent"
+            })
+            assert.strictEqual((yield* valuesOf(second)).file_name, "%E0%A4%A.png")
+            const { gallery } = yield* (yield* Drafts).sheet(product.id)
+            assert.deepStrictEqual(gallery, [
+              { mediaId: first, storeIds: [a.id, b.id] },
+              { mediaId: second, storeIds: [a.id, b.id] }
+            ])
+            const loose = yield* newId
+            yield* create(
+              NewEntity.Media({ id: loose, url: "https://cdn.example/x.png", attributes: [], shownBy: null })
+            )
+            assert.deepStrictEqual((yield* (yield* Catalog).get("media", loose)).stores, [])
+          })
+        )
+      )
+      it.effect("wrong values are refused, and nothing is written", () =>
+        inAccount(() =>
+          Effect.gen(function* () {
+            const product = yield* aProduct({ title: " ", handle: "x".repeat(256), nothing: "1" })
+            const issues = yield* refused({ ...product, variant: edits({ price: "ten" }) } as NewEntity)
+            assert.deepStrictEqual(
+              issues.map((issue) => (typeof issue === "string" ? issue : issue.path)),
+              ["attributes.title", "attributes.handle", "attributes.nothing", "variant.attributes.price"]
+            )
+            assert.deepStrictEqual(
+              yield* refused({ ...product, attributes: edits({ title: "a\u0000" }) } as NewEntity),
+              [{ path: "attributes.title", message: "must not contain U+0000" }]
+            )
+            assert.deepStrictEqual(
+              yield* Effect.flip((yield* Drafts).get(product.id, null)).pipe(Effect.map(({ _tag }) => _tag)),
+              "NotFound"
+            )
+            const picture = (url: string) =>
+              Effect.flatMap(newId, (id) => refused(NewEntity.Media({ id, url, attributes: [], shownBy: null })))
+            const notPublic = [
+              { path: "url", message: "must be an address that begins with https://, without a user name" }
+            ]
+            for (const url of ["", "x.png", "http://cdn.example/x.png", "https://", "https://me@cdn.example/x.png"])
+              assert.deepStrictEqual(yield* picture(url), notPublic)
+            assert.deepStrictEqual(yield* picture(`https://cdn.example/${"x".repeat(2_048)}`), [
+              { path: "url", message: "must have at most 2048 characters" }
+            ])
+          })
+        )
+      )
+      it.effect("an id is taken once; owners and stores must exist", () =>
+        inAccount(() =>
+          Effect.gen(function* () {
+            const product = yield* aProduct({ title: "Tent" })
+            yield* create(product)
+            assert.deepStrictEqual(yield* refused(product), [
+              { path: "id", message: "an entity with this id exists already" }
+            ])
+            assert.deepStrictEqual(yield* refused(yield* aProduct({ title: "T" }, [StoreId.make(nilUuid)])), [
+              "NotFound"
+            ])
+            assert.deepStrictEqual(yield* refused(yield* aVariant(nobody, ["L"])), ["NotFound"])
+            const shownBy = nobody
+            const id = yield* newId
+            assert.deepStrictEqual(
+              yield* refused(NewEntity.Media({ id, url: "https://cdn.example/x.png", attributes: [], shownBy })),
+              ["NotFound"]
+            )
+            const others = yield* anAccount({ domains: ["c.example"] })
+            const theirs = yield* actingAs(others.actor)(anEntity("product", { title: "Theirs" }))
+            assert.deepStrictEqual(yield* refused(yield* aVariant(theirs, ["L"])), ["NotFound"])
+          })
+        )
+      )
+      it.effect("an option must be named, and its values must differ", () =>
+        inAccount(() =>
+          Effect.gen(function* () {
+            const product = yield* aProduct({ title: "Tent" })
+            yield* create(product)
+            const at = (values: ReadonlyArray<string>, first: FirstOption | null) =>
+              Effect.flatMap(aVariant(product.id, values, first), refused)
+            assert.deepStrictEqual(yield* at(["L"], null), [
+              {
+                path: "first_option",
+                message: "must name the option by which the variants differ, because the product has none"
+              }
+            ])
+            assert.deepStrictEqual(yield* at([""], { name: "", former: "" }), [
+              { path: "first_option.name", message: "must not be empty" },
+              { path: "first_option.former", message: "must not be empty" },
+              { path: "option_values.0", message: "must not be empty" }
+            ])
+            assert.deepStrictEqual(yield* at(["L", "M"], { name: "Size", former: "S" }), [
+              { path: "option_values", message: "must have one value" }
+            ])
+            assert.deepStrictEqual(yield* at(["S"], { name: "Size", former: "S" }), [
+              { path: "option_values.0", message: "another variant of the product has these option values" }
+            ])
+            yield* anEntity("variant", { sku: "T-2" }, { of: product.id })
+            assert.deepStrictEqual(yield* at(["L"], { name: "Size", former: "S" }), [
+              { path: "", message: "the variants of the product have no option values: give them values first" }
+            ])
+          })
+        )
+      )
+    })
+  })
+}
