@@ -2,7 +2,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { findSingle } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { orDie, uniqueAsConflict } from "../database/SqlErrors.ts"
 import type { AccountId, EntityId } from "../model/Ids.ts"
 import { plusMicros } from "../model/Timestamp.ts"
 import { giveWay } from "../runtime/Pause.ts"
@@ -96,7 +96,8 @@ export const makeDraftWrites = (
   return {
     save: (accountId, plan) =>
       Effect.gen(function* () {
-        yield* insertCreated(accountId, plan)()
+        // Another request created an entity with this id meanwhile: the repeated transaction finds it.
+        yield* uniqueAsConflict(insertCreated(accountId, plan)())
         yield* runUnlessEmpty(derivedUpdates(plan), (rows) => updateEntities(accountId, rows, selectCounters()))
         yield* writeParts(accountId, plan)(null)
       }).pipe(orDie),

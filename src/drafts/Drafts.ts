@@ -7,10 +7,11 @@ import { CurrentActor } from "../model/Actor.ts"
 import { type Attributes, EntityKind, effective, toTriples } from "../model/Attribute.ts"
 import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { NotFound } from "../model/Errors.ts"
-import type { EntityId, StoreId } from "../model/Ids.ts"
+import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import type { Decision, LockedCatalog } from "./CatalogChange.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
+import { decideCreation, type NewEntity, ownerOf } from "./Creation.ts"
 import {
   type AttributesUpdate,
   checkUpdate,
@@ -125,28 +126,70 @@ interface Move {
   readonly isThere: boolean
 }
 
+/** As `makeWrite`, for a write that needs other entities, which are read first: again if they changed until they were locked. */
+const makeWriteWithParts = (write: ReturnType<typeof makeWrite>) => {
+  const writeWithParts = <E>(
+    id: EntityId,
+    parts: Effect.Effect<ReadonlyArray<EntityId>, never, CurrentActor>,
+    decide: (locked: LockedCatalog) => Effect.Effect<Decision, E | PartsMoved>
+  ): ReturnType<typeof write<E>> =>
+    Effect.flatMap(parts, (others) => write(id, decide, [], others)).pipe(
+      Effect.catchIf(
+        (error) => error instanceof PartsMoved,
+        () => writeWithParts(id, parts, decide)
+      )
+    )
+  return writeWithParts
+}
+
 /** As `makeWrite`, for a write that moves the entity, a product with its variants and media. */
 const makeWriteMoved = (catalog: CatalogRepo["Type"], write: ReturnType<typeof makeWrite>) => {
-  const writeMoved = <E>(
+  const writeWithParts = makeWriteWithParts(write)
+  return <E>(
     id: EntityId,
     { isThere, storeId }: Move,
     decide: (locked: LockedCatalog) => Effect.Effect<Decision, E | PartsMoved>
-  ): ReturnType<typeof write<E>> =>
-    Effect.gen(function* () {
-      const { accountId } = yield* CurrentActor
-      const parts = storeId === null ? [] : yield* catalog.partsOnStore(accountId, storeId, [id], isThere)
-      return yield* write(id, decide, [], parts)
-    }).pipe(
-      Effect.catchIf(
-        (error) => error instanceof PartsMoved,
-        () => writeMoved(id, { storeId, isThere }, decide)
-      )
-    )
-  return writeMoved
+  ) => {
+    const parts =
+      storeId === null
+        ? Effect.succeed([])
+        : Effect.flatMap(CurrentActor, ({ accountId }) => catalog.partsOnStore(accountId, storeId, [id], isThere))
+    return writeWithParts(id, parts, decide)
+  }
 }
 
-/** A move is based on no revision. So RevisionConflict is a defect. */
-const toMove = (changes: Decision["changes"]): Decision => ({ changes, basedOn: new Map() })
+/** Moves and creations are based on no revision. So RevisionConflict is a defect. */
+const onAnyRevision = (changes: Decision["changes"]): Decision => ({ changes, basedOn: new Map() })
+
+/** The entities that a new one is written with: its owner, and the other variants of its product or pictures of its gallery. */
+const makePartsOf = (find: ReturnType<typeof makeFind>) => (entity: NewEntity) => {
+  if (entity._tag === "Product") return Effect.succeed([entity.variantId])
+  const owner = ownerOf(entity)
+  if (owner === null) return Effect.succeed([])
+  return find(owner).pipe(
+    Effect.map(({ record }) => [owner, ...(entity._tag === "Variant" ? record.variantIds : record.mediaIds)]),
+    // The decision refuses it.
+    Effect.catchTag("NotFound", () => Effect.succeed([]))
+  )
+}
+
+const makeCreate = (
+  find: ReturnType<typeof makeFind>,
+  definitions: MetafieldDefinitions["Type"],
+  write: ReturnType<typeof makeWrite>
+) => {
+  const partsOf = makePartsOf(find)
+  const writeWithParts = makeWriteWithParts(write)
+  return Effect.fn("Drafts.create")((entity: NewEntity) => {
+    const decide = (accountId: AccountId) => (locked: LockedCatalog) =>
+      Effect.flatMap(definitions.rules(accountId), (rules) =>
+        Either.map(decideCreation(entity, rules)(locked), onAnyRevision)
+      )
+    return Effect.flatMap(CurrentActor, ({ accountId }) =>
+      writeWithParts(entity.id, partsOf(entity), decide(accountId))
+    ).pipe(Effect.catchTag("RevisionConflict", Effect.die))
+  })
+}
 
 const makeMoves = (catalog: CatalogRepo["Type"], writeMoved: ReturnType<typeof makeWriteMoved>) => {
   const decideRemovals = makeDecideRemovals(catalog)
@@ -158,7 +201,7 @@ const makeMoves = (catalog: CatalogRepo["Type"], writeMoved: ReturnType<typeof m
     addStoreVersion: Effect.fn("Drafts.addStoreVersion")((id: EntityId, storeId: StoreId) =>
       Effect.catchTag(
         writeMoved(id, { storeId, isThere: false }, (locked) =>
-          Either.map(decideAddition(id, storeId)(locked), toMove)
+          Either.map(decideAddition(id, storeId)(locked), onAnyRevision)
         ),
         "RevisionConflict",
         Effect.die
@@ -174,7 +217,7 @@ const makeMoves = (catalog: CatalogRepo["Type"], writeMoved: ReturnType<typeof m
       const decide = (locked: LockedCatalog) =>
         Effect.gen(function* () {
           const { along, of } = yield* decideRemovals(accountId, [id], storeId, locked)
-          return toMove([...(yield* of.get(id) ?? Either.left(new NotFound())), ...along])
+          return onAnyRevision([...(yield* of.get(id) ?? Either.left(new NotFound())), ...along])
         })
       return yield* Effect.catchTag(writeMoved(id, { storeId, isThere: true }, decide), "RevisionConflict", Effect.die)
     })
@@ -214,6 +257,12 @@ const make = Effect.gen(function* () {
   const update = (id: EntityId, layer: UpdatedLayer, request: AttributesUpdate) => updateAll(id, [[layer, request]])
 
   return {
+    /**
+     * Creates an entity with canonical values; a product with its first variant, a variant on all stores of its product. ValidationFailed:
+     * also if the id is taken (`id`), or another variant of the product has the same option values. NotFound: the product, the entity whose
+     * gallery shows the picture, or a store does not exist.
+     */
+    create: makeCreate(find, definitions, write),
     /** Writes canonical values. `null` empties a value. */
     updateAttributes: Effect.fn("Drafts.updateAttributes")((id: EntityId, request: AttributesUpdate) =>
       update(id, { storeId: null }, request)
