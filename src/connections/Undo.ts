@@ -6,7 +6,7 @@ import { CatalogChanges } from "../drafts/CatalogChanges.ts"
 import { planChanges, stateAfter } from "../drafts/ChangePlan.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
-import { makeDecideRemovals } from "../drafts/StoreMembership.ts"
+import { makeDecideRemovals, type Removal } from "../drafts/StoreMembership.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { PimLocked } from "../model/Errors.ts"
 import { type AccountId, type ConnectionId, EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
@@ -70,6 +70,7 @@ const makeRunBatch = (decide: Decide) =>
     const catalog = yield* CatalogRepo
     const changes = yield* CatalogChanges
     const decideRemovals = makeDecideRemovals(catalog)
+    const repo = yield* UndoRepo
     const faults = yield* FaultInjector
 
     /** The variants and media that leave with the products whose additions are undone. */
@@ -86,7 +87,15 @@ const makeRunBatch = (decide: Decide) =>
      * The changes that take additions off their stores. `removed`: the layers that leave. `isMoved`: variants or media that would leave
      * with a product are not locked.
      */
-    const removalsOf = (accountId: AccountId, fields: ReadonlyArray<FieldUndo>, locked: LockedCatalog) =>
+    const removalsOf = (
+      {
+        accountId,
+        id,
+        window
+      }: { readonly accountId: AccountId; readonly id: ConnectionId; readonly window: UndoWindow },
+      fields: ReadonlyArray<FieldUndo>,
+      locked: LockedCatalog
+    ) =>
       Effect.gen(function* () {
         const changes: Array<CatalogChange> = []
         const removed = new Set<string>()
@@ -94,16 +103,29 @@ const makeRunBatch = (decide: Decide) =>
         let state = locked
         for (const [storeId, ids] of additionsOf(fields)) {
           const { along, of } = yield* decideRemovals(accountId, ids, storeId, state)
-          const ofStore: Array<CatalogChange> = [...along]
+          // A picture that was on the store before stays there, also if only the galleries of these products showed it.
+          const added = yield* repo.added(
+            accountId,
+            id,
+            window,
+            storeId,
+            along.map(({ entityId }) => entityId)
+          )
+          const ofStore = new Map<string, CatalogChange>()
+          // A product leaves with its variants, which can have an addition of their own.
+          const put = (removals: ReadonlyArray<Removal>) => {
+            for (const removal of removals) ofStore.set(`${removal._tag} ${removal.entityId}`, removal)
+          }
+          put(along.filter(({ entityId }) => added.includes(entityId)))
           for (const [entityId, decided] of of) {
             if (Either.isRight(decided)) {
-              ofStore.push(...decided.right)
+              put(decided.right)
               removed.add(layerKey({ entityId, storeId }))
             } else if (decided.left._tag === "PartsMoved") isMoved = true
           }
-          changes.push(...ofStore)
+          changes.push(...ofStore.values())
           // Each removal writes the whole gallery of a product, so the next one starts from that gallery.
-          state = stateAfter(state, yield* Effect.orDie(planChanges(state, ofStore)))
+          state = stateAfter(state, yield* Effect.orDie(planChanges(state, [...ofStore.values()])))
         }
         return { changes, removed, isMoved }
       })
@@ -124,9 +146,9 @@ const makeRunBatch = (decide: Decide) =>
               const { fields, rules } = yield* decide(id, window, ids)
               // `fields` and `locked` are two reads, and a store may be unlinked between them.
               const decided = fields.map((field) =>
-                hasLayer(locked, field) ? field : { ...field, left: "not_on_store" as const }
+                field.left !== null || hasLayer(locked, field) ? field : { ...field, left: "not_on_store" as const }
               )
-              const removals = yield* removalsOf(actor.accountId, decided, locked)
+              const removals = yield* removalsOf({ accountId: actor.accountId, id, window }, decided, locked)
               if (removals.isMoved) return { fields: decided, changes: [], isMoved: true }
               const isRemoved = (field: FieldUndo) => removals.removed.has(layerKey(field))
               return {

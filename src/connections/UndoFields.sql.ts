@@ -152,6 +152,14 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
 export const makeUndoAdditions = (sql: SqlClient): Context.Tag.Service<UndoRepo>["fields"] => {
   const ofConnection = makeOfConnection(sql)
 
+  /** The condition that a history row `h` is neither of the connection until the review, nor an undo of it, and changes a draft. */
+  const ofOthers = ({ id, until }: AboutWrites) => sql`
+    ${sql.literal(draftChanges)} AND h.undo_of IS DISTINCT FROM ${id}
+    AND NOT (h.actor_kind = 'connection' AND h.actor_id = ${id} AND h.at <= ${until}::timestamptz)
+    AND (h.action <> 'attributes' OR EXISTS (
+      SELECT FROM jsonb_to_recordset(h.changes) AS r (old text, new text) WHERE r.old IS DISTINCT FROM r.new
+    ))`
+
   const additions = findAll(
     Schema.Struct({
       ...WrittenField.pick("entityId", "kind", "title", "storeId", "storeDomain", "isThere", "isKept", "hasEditedParts")
@@ -161,7 +169,7 @@ export const makeUndoAdditions = (sql: SqlClient): Context.Tag.Service<UndoRepo>
   )(
     (about: AboutWrites, ids: ReadonlyArray<EntityId>) => sql`
       WITH own AS MATERIALIZED (
-        SELECT h.entity_id, h.store_id, max(h.sequence) AS sequence
+        SELECT h.entity_id, h.store_id, max(h.sequence) AS sequence, max(h.at) AS at
         FROM unnest(${ids}::uuid[]) AS k (id)
         JOIN entity_history h ON h.entity_id = k.id
         WHERE ${ofConnection(about)} AND h.action = 'added_to_store'
@@ -186,13 +194,28 @@ export const makeUndoAdditions = (sql: SqlClient): Context.Tag.Service<UndoRepo>
                SELECT FROM (
                  SELECT c.id FROM entity c WHERE c.account_id = ${about.accountId} AND c.parent_id = o.entity_id
                  UNION ALL
-                 SELECT g.media_id FROM entity_media g WHERE g.account_id = ${about.accountId} AND g.entity_id = o.entity_id
+                 SELECT g.media_id
+                 FROM (
+                   SELECT o.entity_id AS id
+                   UNION ALL
+                   SELECT c.id FROM entity c WHERE c.account_id = ${about.accountId} AND c.parent_id = o.entity_id
+                 ) c
+                 CROSS JOIN LATERAL (
+                   SELECT g.media_id FROM entity_media g
+                   WHERE g.account_id = ${about.accountId} AND g.entity_id = c.id AND o.store_id = ANY (g.store_ids)
+                   OFFSET 0
+                 ) g
+                 CROSS JOIN LATERAL (
+                   SELECT FROM entity_history h
+                   WHERE ${ofConnection(about)} AND h.entity_id = g.media_id AND h.store_id = o.store_id
+                     AND h.action = 'added_to_store'
+                   LIMIT 1
+                 ) came
                ) p
                CROSS JOIN LATERAL (
                  SELECT FROM entity_history h
-                 WHERE h.account_id = ${about.accountId} AND h.entity_id = p.id AND h.store_id = o.store_id
-                   AND h.action = 'attributes' AND h.undo_of IS DISTINCT FROM ${about.id}
-                   AND (h.actor_kind <> 'connection' OR h.actor_id <> ${about.id})
+                 WHERE h.account_id = ${about.accountId} AND h.entity_id = p.id AND h.at > o.at
+                   AND (h.store_id = o.store_id OR h.action = 'gallery') AND ${ofOthers(about)}
                  OFFSET 0
                ) edited
              ) AS "hasEditedParts",
@@ -209,8 +232,7 @@ export const makeUndoAdditions = (sql: SqlClient): Context.Tag.Service<UndoRepo>
         SELECT h.actor_kind, h.actor_id, h.actor_name
         FROM entity_history h
         WHERE h.account_id = ${about.accountId} AND h.entity_id = o.entity_id AND h.sequence > o.sequence
-          AND h.store_id = o.store_id AND ${sql.literal(draftChanges)} AND h.undo_of IS DISTINCT FROM ${about.id}
-          AND NOT (h.actor_kind = 'connection' AND h.actor_id = ${about.id} AND h.at <= ${about.until}::timestamptz)
+          AND (h.store_id = o.store_id OR h.action = 'gallery') AND ${ofOthers(about)}
         ORDER BY h.sequence DESC
         LIMIT 1
       ) l ON true
@@ -223,6 +245,7 @@ export const makeUndoAdditions = (sql: SqlClient): Context.Tag.Service<UndoRepo>
         CROSS JOIN LATERAL (
           SELECT FROM entity_history h
           WHERE ${ofConnection(about)} AND h.entity_id = p.id AND h.store_id = o.store_id AND h.action = 'added_to_store'
+            AND h.at = o.at
           OFFSET 0
         ) with_product
       ) ${sql.literal(planCustom)}`

@@ -22,6 +22,15 @@ const isBy = (id: ConnectionId, { since, until }: UndoWindow, entry: MemoryHisto
 const domainOf = (account: MemoryAccount, storeId: StoreId | null) =>
   storeId === null ? null : ((account.stores.get(storeId) ?? account.unlinkedStores.get(storeId))?.domain ?? null)
 
+/** What the changes of other entities tell about an addition. */
+interface Others {
+  readonly entries: ReadonlyArray<Sequenced>
+  /** Whether an entity came to a store with its product, or with an entity whose gallery has it. */
+  readonly cameAlong: (aggregate: Aggregate, addition: Sequenced) => boolean
+  /** Whether the connection added an entity to a store in the window. */
+  readonly isAdded: (entityId: EntityId, storeId: StoreId) => boolean
+}
+
 /**
  * The changed fields of one entity. `events`: the entity's changes, beginning with the connection's first change in the window.
  */
@@ -31,7 +40,7 @@ const fieldsOf = (
   id: ConnectionId,
   events: ReadonlyArray<Sequenced>,
   isOwn: (event: Sequenced) => boolean,
-  cameAlong: (aggregate: Aggregate, storeId: StoreId) => boolean
+  others: Others
 ): ReadonlyArray<WrittenField> => {
   const aggregate = account.entities.get(entityId)?.aggregate
   if (aggregate === undefined) return []
@@ -60,7 +69,7 @@ const fieldsOf = (
     const addedIn = new Set(
       events.filter(({ action }) => action === "added_to_store").map(({ draft_revision }) => draft_revision)
     )
-    const others = new Set(
+    const actions = new Set(
       ofLayer
         .filter((event) => isOwn(event) && event.action !== "attributes")
         .filter(({ action, draft_revision }) => action !== "gallery" || !addedIn.has(draft_revision))
@@ -98,27 +107,28 @@ const fieldsOf = (
           laterUndoOf: first === undefined ? (later?.undo_of?.id ?? null) : null
         }
       }),
-      ...[...others].flatMap((action): ReadonlyArray<WrittenField> => {
+      ...[...actions].flatMap((action): ReadonlyArray<WrittenField> => {
         const change = { ...base, action, key: "", now: null, before: null, laterActor: null, laterUndoOf: null }
         if (action !== "added_to_store" || storeId === null) return [change]
-        if (version === undefined || cameAlong(aggregate, storeId)) return []
         const own = ofLayer.findLast((event) => isOwn(event) && event.action === action)
-        const later = ofLayer.findLast(
-          (event) => event.sequence > (own?.sequence ?? 0) && !isOwn(event) && !isUndo(event)
-        )
+        if (version === undefined || own === undefined || others.cameAlong(aggregate, own)) return []
+        const since = own.sequence
+        const isOfOthers = (event: Sequenced) =>
+          event.sequence > since &&
+          (event.store_id === storeId || event.action === "gallery") &&
+          !isOwn(event) &&
+          !isUndo(event) &&
+          (event.action !== "attributes" || event.changes.some((each) => each.old !== each.new))
+        const later = events.findLast(isOfOthers)
         const variants = [...account.entities.values()].filter((each) => each.aggregate.parentId === entityId)
         const isKept = [aggregate, ...variants.map((each) => each.aggregate)].some(({ versions }) =>
           versions.some((each) => each.storeId === storeId && whyKept(each) !== undefined)
         )
-        const parts = [...variants.map((each) => each.aggregate.id), ...aggregate.gallery.map(({ mediaId }) => mediaId)]
-        const hasEditedParts = account.history.some(
-          (entry) =>
-            parts.includes(entry.entityId) &&
-            entry.store_id === storeId &&
-            entry.action === "attributes" &&
-            entry.undo_of?.id !== id &&
-            !(entry.actor.kind === "connection" && entry.actor.id === id)
-        )
+        const pictures = [aggregate, ...variants.map((each) => each.aggregate)]
+          .flatMap(({ gallery }) => gallery)
+          .filter(({ mediaId, storeIds }) => storeIds.includes(storeId) && others.isAdded(mediaId, storeId))
+        const parts = [...variants.map((each) => each.aggregate.id), ...pictures.map(({ mediaId }) => mediaId)]
+        const hasEditedParts = others.entries.some((event) => parts.includes(event.entityId) && isOfOthers(event))
         return [{ ...change, isKept, hasEditedParts, laterActor: later?.actor ?? null }]
       })
     ]
@@ -155,25 +165,42 @@ export const layerUndoRepoMemory = Layer.effect(
           if (account === undefined) return []
           const isOwn = (entry: MemoryHistory) =>
             entry.actor.kind === "connection" && entry.actor.id === id && entry.at <= window.until
-          const cameAlong = ({ id: entityId, parentId }: Aggregate, storeId: StoreId) =>
-            entries.some(
-              (entry) =>
-                isBy(id, window, entry) &&
-                entry.action === "added_to_store" &&
-                entry.store_id === storeId &&
-                (entry.entityId === parentId ||
-                  account.entities
-                    .get(entry.entityId)
-                    ?.aggregate.gallery.some(({ mediaId }) => mediaId === entityId) === true)
-            )
+          const additions = entries.filter((entry) => isBy(id, window, entry) && entry.action === "added_to_store")
+          const others: Others = {
+            entries,
+            cameAlong: ({ id: entityId, parentId }, addition) =>
+              additions.some(
+                (entry) =>
+                  entry.store_id === addition.store_id &&
+                  entry.at === addition.at &&
+                  (entry.entityId === parentId ||
+                    account.entities
+                      .get(entry.entityId)
+                      ?.aggregate.gallery.some(({ mediaId }) => mediaId === entityId) === true)
+              ),
+            isAdded: (entityId, storeId) =>
+              additions.some((entry) => entry.entityId === entityId && entry.store_id === storeId)
+          }
           return entityIds
             .flatMap((entityId) => {
               const events = entries.filter((entry) => entry.entityId === entityId)
               const first = events.findIndex((entry) => isBy(id, window, entry))
-              return first === -1 ? [] : fieldsOf(account, entityId, id, events.slice(first), isOwn, cameAlong)
+              return first === -1 ? [] : fieldsOf(account, entityId, id, events.slice(first), isOwn, others)
             })
             .sort(byField)
-        })
+        }),
+      added: (accountId, id, window, storeId, entityIds) =>
+        Effect.map(entriesOf(accountId), (entries) =>
+          entityIds.filter((entityId) =>
+            entries.some(
+              (entry) =>
+                entry.entityId === entityId &&
+                entry.store_id === storeId &&
+                entry.action === "added_to_store" &&
+                isBy(id, window, entry)
+            )
+          )
+        )
     }
   })
 )

@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
-import { type AccountId, type ConnectionId, EntityId } from "../model/Ids.ts"
+import { type AccountId, type ConnectionId, EntityId, type StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { type AboutWrites, makeOfConnection, makeUndoAdditions, makeUndoFields } from "./UndoFields.sql.ts"
 import { byField, type UndoWindow, type WrittenField } from "./UndoRules.ts"
@@ -37,6 +37,14 @@ export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
       window: UndoWindow,
       entityIds: ReadonlyArray<EntityId>
     ) => Effect.Effect<ReadonlyArray<WrittenField>>
+    /** Those of these entities that the connection added to the store in the window. */
+    readonly added: (
+      accountId: AccountId,
+      id: ConnectionId,
+      window: UndoWindow,
+      storeId: StoreId,
+      entityIds: ReadonlyArray<EntityId>
+    ) => Effect.Effect<ReadonlyArray<EntityId>>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -60,6 +68,17 @@ export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
           WHERE ${ofConnection(about)} AND h.entity_id > ${after} ${sql.literal(planCustom)}`
       )
 
+      const added = findAll(Schema.Struct({ entityId: EntityId }))(
+        (about: AboutWrites, storeId: StoreId, ids: ReadonlyArray<EntityId>) => sql`
+          SELECT k.id AS "entityId"
+          FROM unnest(${ids}::uuid[]) AS k (id)
+          CROSS JOIN LATERAL (
+            SELECT FROM entity_history h
+            WHERE ${ofConnection(about)} AND h.entity_id = k.id AND h.store_id = ${storeId} AND h.action = 'added_to_store'
+            LIMIT 1
+          ) a ${sql.literal(planCustom)}`
+      )
+
       const additions = makeUndoAdditions(sql)
       const fields = makeUndoFields(sql)
 
@@ -74,7 +93,13 @@ export class UndoRepo extends Context.Tag("catalog/UndoRepo")<
         fields: (...about) =>
           Effect.zipWith(fields(...about), additions(...about), (written, added) =>
             [...written, ...added].sort(byField)
-          )
+          ),
+        added: (accountId, id, window, storeId, ids) =>
+          ids.length === 0
+            ? Effect.succeed([])
+            : Effect.map(added({ accountId, id, ...window }, storeId, ids), (rows) =>
+                rows.map(({ entityId }) => entityId)
+              )
       }
     })
   )

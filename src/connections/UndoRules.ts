@@ -17,8 +17,8 @@ export type UndoWindow = typeof UndoWindow.Type
 
 /**
  * A field that a connection wrote in a window, or another change that it made to one layer of an entity. Additions
- * to a store are left out if the entity has left it, or if the connection also added the product of the variant or picture in the window:
- * such parts stay or leave with it.
+ * to a store are left out if the entity has left it, or if it is a variant or picture that the same write added with its product: such
+ * parts stay or leave with it.
  */
 export const WrittenField = Schema.Struct({
   entityId: EntityId,
@@ -36,13 +36,16 @@ export const WrittenField = Schema.Struct({
   now: Schema.NullOr(Schema.String),
   /** The value before the connection's last uninterrupted run of writes: nobody else wrote during or after it. */
   before: Schema.NullOr(Schema.String),
-  /** The actor that changed the field after the connection; of an addition: any value on that store. Null: no actor did. */
+  /** The actor that changed the field after the connection; of an addition: anything on that store, or the gallery. Null: no actor did. */
   laterActor: Schema.NullOr(HistoryActor),
   /** If the later change is an undo: the connection whose writes it undid. */
   laterUndoOf: Schema.NullOr(ConnectionId),
   /** Whether an addition must stay: the store has the entity, or one of its variants, or is about to get it. */
   isKept: Schema.Boolean,
-  /** Whether somebody else wrote values on that store of a variant or picture, which would leave with the added product. */
+  /**
+   * Whether somebody else, or the connection after the review, changed a variant or picture on that store since, which would leave with the
+   * added product.
+   */
   hasEditedParts: Schema.Boolean
 })
 export type WrittenField = typeof WrittenField.Type
@@ -95,9 +98,11 @@ const reasonOfAddition = ({ hasEditedParts, isKept, isThere, laterActor }: Writt
 const reasonOf = (id: ConnectionId, field: WrittenField, rules: KeyRules): NotUndoneReason | null => {
   const { action, before, isThere, key, kind, laterActor, laterUndoOf, now } = field
   if (isAddition(field)) return reasonOfAddition(field)
+  // Its layer left the store with an addition that an earlier undo has undone.
+  if (laterActor !== null && laterUndoOf === id) return "already_back"
   if (!isThere) return "not_on_store"
   if (action !== "attributes") return "not_a_value"
-  if (laterActor !== null) return laterUndoOf === id ? "already_back" : "edited_since"
+  if (laterActor !== null) return "edited_since"
   if (now === before) return "already_back"
   const layers = now === null ? [] : [{ [key]: { value: now, type: "" } }]
   return attributeIssues(kind, [{ key, value: before }], rules, layers).length > 0 ? "misfit" : null

@@ -158,6 +158,8 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                   columns: recordedColumns,
                   rows: recordedRows(changes, sequences),
                   shared: {
+                    // One time for all rows of a write: by it an undo knows what came to a store together.
+                    at: sql`(SELECT app_now())`,
                     actor_kind: sql`${by.kind}`,
                     actor_id: sql`${by.id}::uuid`,
                     actor_name: sql`${by.name}::text`,

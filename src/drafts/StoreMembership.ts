@@ -14,7 +14,7 @@ export class PartsMoved extends Data.TaggedError("PartsMoved") {}
 
 type Decided<Change = CatalogChange> = Either.Either<ReadonlyArray<Change>, NotFound | ValidationFailed | PartsMoved>
 
-type Removal = Data.TaggedEnum.Value<CatalogChange, "RemoveFromStore" | "SetGallery">
+export type Removal = Data.TaggedEnum.Value<CatalogChange, "RemoveFromStore" | "SetGallery">
 
 const find = ({ aggregates }: LockedCatalog, id: EntityId) =>
   Either.fromNullable(aggregates.get(id), () => new NotFound())

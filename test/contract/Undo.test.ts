@@ -405,6 +405,120 @@ for (const engine of serviceEngines) {
         )
       )
 
+      it.effect("an addition stays if somebody else changed since what would leave with it, and only then", () =>
+        inWorld(({ actor, agent, connectionId, drafts, here, review, revisionOf, there, undo, window, write }) =>
+          Effect.gen(function* () {
+            const { apply } = yield* CatalogChanges
+            // In memory the time of a write has milliseconds only.
+            const later = Effect.sleep("2 millis")
+            const add = (by: Actor, id: EntityId) =>
+              Effect.zipLeft(drafts.addStoreVersion(id, there.id).pipe(actingAs(by)), later)
+            const aPicture = (on: ReadonlyArray<typeof here>) =>
+              anEntity("media", { url: "https://cdn.example/a.png" }, { on })
+            const show = (id: EntityId, mediaId: EntityId, on: ReadonlyArray<typeof here>) =>
+              Effect.flatMap(revisionOf(id), (revision) =>
+                drafts.updateGallery(id, revision, [{ mediaId, storeIds: on.map((store) => store.id) }], [mediaId])
+              )
+            const aProduct = (title: string, shown?: EntityId) =>
+              Effect.gen(function* () {
+                const id = yield* anEntity("product", { title }, { on: [here] })
+                const variant = yield* anEntity("variant", { sku: title }, { on: [here], of: id })
+                const picture = shown ?? (yield* aPicture([here]))
+                yield* show(id, picture, [here])
+                yield* add(agent, id)
+                return { id, variant, picture }
+              })
+            const names = new Map<EntityId, string>()
+            const named = <A extends { readonly id: EntityId }>(name: string, made: A) => {
+              names.set(made.id, name)
+              return made
+            }
+            const hidden = named("hidden", yield* aProduct("Hidden"))
+            yield* show(hidden.id, hidden.picture, [here])
+            const grown = named("grown", yield* aProduct("Grown"))
+            const grownBy = yield* anEntity("variant", { sku: "G-2" }, { on: [here], of: grown.id })
+            yield* add(actor, grownBy)
+            const shown = named("shown", yield* aProduct("Shown"))
+            yield* show(shown.variant, yield* aPicture([there]), [there])
+            // The picture was on the store, and somebody described it there, before the product came.
+            const chart = yield* aPicture([here, there])
+            yield* write(actor, { alt: "Sizes" }, { id: chart, storeId: there.id })
+            yield* later
+            const charted = named("charted", yield* aProduct("Charted", chart))
+            const live = named("live", yield* aProduct("Live"))
+            yield* apply([CatalogChange.AcceptPublish({ entityId: live.id, storeId: there.id })])
+            const single = named("single", {
+              id: yield* anEntity("variant", { sku: "L-2" }, { on: [here], of: live.id })
+            })
+            yield* add(agent, single.id)
+            const collection = named("collection", {
+              id: yield* anEntity("collection", { title: "Summer" }, { on: [here] })
+            })
+            const cover = named("cover", { id: yield* aPicture([here]) })
+            yield* show(collection.id, cover.id, [here])
+            yield* add(agent, collection.id)
+            yield* add(agent, cover.id)
+            const late = named("late", yield* aProduct("Late"))
+            const over = yield* window
+            yield* later
+            yield* write(agent, { barcode: "1" }, { id: late.variant, storeId: there.id })
+            const additions = (fields: ReadonlyArray<FieldUndo>) =>
+              fields
+                .filter(({ action }) => action === "added_to_store")
+                .map(({ entityId, left }) => `${names.get(entityId)} ${left}`)
+                .sort()
+            const kept = [
+              "grown edited_since",
+              "hidden edited_since",
+              "late edited_since",
+              "live kept_on_store",
+              "shown edited_since"
+            ]
+            assert.deepStrictEqual(
+              additions((yield* review(over)).fields),
+              [...kept, "charted null", "collection null", "cover null", "single null"].sort()
+            )
+            const done = yield* undo.run(connectionId, over, firstPart)
+            assert.deepStrictEqual(additions(done.left), kept)
+            const isThere = (id: EntityId) =>
+              Effect.map(drafts.projections(id), (all) => all.some(({ store_id }) => store_id === there.id))
+            const leaving = [charted.id, charted.variant, single.id, collection.id, cover.id]
+            assert.deepStrictEqual(
+              yield* Effect.forEach(leaving, isThere),
+              leaving.map(() => false)
+            )
+            const staying = [chart, grownBy, hidden.id, grown.id, shown.id, live.id, late.id, late.variant]
+            assert.deepStrictEqual(
+              yield* Effect.forEach(staying, isThere),
+              staying.map(() => true)
+            )
+          })
+        )
+      )
+
+      it.effect("a product and its variant that were added one after the other leave together", () =>
+        inWorld(({ agent, drafts, here, run, there, window, write }) =>
+          Effect.gen(function* () {
+            const product = yield* anEntity("product", { title: "Tent" }, { on: [here] })
+            yield* drafts.addStoreVersion(product, there.id).pipe(actingAs(agent))
+            yield* Effect.sleep("2 millis")
+            const variant = yield* anEntity("variant", { sku: "T-1" }, { on: [here], of: product })
+            yield* drafts.addStoreVersion(variant, there.id).pipe(actingAs(agent))
+            yield* write(agent, { barcode: "1" }, { id: variant, storeId: there.id })
+            const over = yield* window
+            assert.deepStrictEqual(yield* run(over), { entities: 2, fields: 3, left: [], next: null })
+            for (const id of [product, variant])
+              assert.deepStrictEqual(
+                (yield* drafts.projections(id)).map(({ store_id }) => store_id),
+                [here.id]
+              )
+            // The values left the store with the variant: a second undo has nothing to do, and leaves nothing alone.
+            const again = { ...over, until: (yield* window).until }
+            assert.deepStrictEqual(yield* run(again), { entities: 0, fields: 0, left: [], next: null })
+          })
+        )
+      )
+
       it.effect("a product that was added to several stores leaves all of them, and no gallery names them", () =>
         Effect.gen(function* () {
           const { accountId, actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })

@@ -188,6 +188,10 @@ const statements = (products: number): ReadonlyArray<string> => {
      SELECT ${account}, ${id("a", "n")}, 2 + r, 'attributes', '[{"key": "vendor", "old": null, "new": "Fjell"}]'::jsonb, 'connection',
             ${id("f", "1 + n % 20")}, now() - (n % 79) * interval '1 day', 2 + r
      FROM generate_series(1, ${products}) n, generate_series(0, 1) r`,
+    `INSERT INTO entity_history (account_id, entity_id, draft_revision, store_id, action, changes, actor_kind, actor_id, at, sequence)
+     SELECT ${account}, ${id("a", "n")}, 4, '${largeCatalog.stores[0]}', 'added_to_store', '[]'::jsonb, 'connection',
+            ${id("f", "1 + n % 20")}, now() - (n % 79) * interval '1 day', 4
+     FROM generate_series(1, ${products}) n`,
     `INSERT INTO collection_member (account_id, collection_id, product_id, position)
      SELECT ${account}, ${id("c", "1 + n / 1000")}, ${id("a", "n")}, n % 1000 FROM generate_series(1, ${products}) n
      UNION ALL
