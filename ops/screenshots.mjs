@@ -18,6 +18,7 @@ const pages = {
   variants: "/variants",
   collections: "/collections",
   media: "/media",
+  "new-product": "/products/new",
   imports: "/imports",
   "data-health": "/data-health",
   drops: "/drops",

@@ -5,6 +5,7 @@ import { consoleApi } from "./api/ConsoleApiSurface.ts"
 import { keepTheme, sentFrom } from "./Browser.ts"
 import { connectionActivity } from "./connections/ConnectionActivity.tsx"
 import { connectionList } from "./connections/ConnectionList.tsx"
+import { creations } from "./creations/Creations.tsx"
 import { drops } from "./drops/Drops.tsx"
 import { entities } from "./entities/Entities.tsx"
 import { publishReview } from "./entities/PublishReview.tsx"
@@ -69,7 +70,7 @@ export const pages = (settings: { readonly trustedProxies: number }) =>
     combine(
       combine(
         combine(combine(combine(storeList, storeLinks), exportDownloads), importReviews),
-        combine(combine(home, combine(entities, publishReview)), combine(productLists, selections))
+        combine(combine(home, combine(entities, publishReview)), combine(combine(productLists, creations), selections))
       ),
       combine(combine(combine(combine(health, issueList), drops), eventStreams), combine(jobList, webhookList))
     )

@@ -133,19 +133,13 @@ const decideCollection = (
     ...addTo(id, storeIds)
   ])
 
-const canonicalOf =
-  ({ attributes }: Pick<Aggregate, "attributes">) =>
-  (key: string) =>
-    valueOf(attributes, key)
+type Valued = Pick<Aggregate, "attributes">
 
 /** Whether a variant has no option values. */
-const isOnly = (variant: Aggregate) => joinOptions(canonicalOf(variant)) === joinOptions(() => "")
+const isOnly = ({ attributes }: Valued) => joinOptions((key) => valueOf(attributes, key)) === joinOptions(() => "")
 
 /** The options of a product; those that only its variants have get a name. Empty: it has no options. */
-export const optionsOf = (
-  product: Pick<Aggregate, "attributes">,
-  variants: ReadonlyArray<Aggregate>
-): ProductOptions => {
+export const optionsOf = (product: Valued, variants: ReadonlyArray<Valued>): ProductOptions => {
   if (variants.every(isOnly)) return []
   const defined = readOptions(valueOf(product.attributes, "options"))
   return optionKeys.flatMap((key, index) => {
@@ -246,11 +240,11 @@ const decideVariant = (
       return yield* Either.left(new PartsMoved())
     const variants = [...locked.aggregates.values()].filter(({ parentId }) => parentId === product.id)
     if (variants.length >= maxVariants)
-      return yield* refuse("", `the product has ${maxVariants} variants, the most that stores accept`)
+      return yield* refuse("", `The product has ${maxVariants} variants, the most that stores accept.`)
     yield* unlessAny(issuesOf("variant", entity.attributes, rules))
     const before = optionsOf(product, variants)
     if (before.length === 0 && variants.length > 1)
-      return yield* refuse("", "the variants of the product have no option values: give them values first")
+      return yield* refuse("", "The variants of the product have no option values: give them values first.")
     const addVariant = (values: Readonly<Record<string, string>>, options: string) => [
       createEntity({ id: entity.id, kind: "variant", parentId: product.id }, entity.attributes, rules, values),
       ...addTo(entity.id, product.storeIds),
@@ -306,7 +300,7 @@ const decideMedia = (
     if (!owner.gallery.every(({ mediaId }) => locked.aggregates.has(mediaId)))
       return yield* Either.left(new PartsMoved())
     if (owner.gallery.length >= maxGallery)
-      return yield* refuse("", `the gallery has ${maxGallery} pictures, the most that stores accept`)
+      return yield* refuse("", `The gallery has ${maxGallery} pictures, the most that stores accept.`)
     const entries = owner.gallery.map(({ mediaId, storeIds }) => ({
       mediaId,
       storeIds: storeIds.filter((storeId) => locked.storeIds.includes(storeId))

@@ -1,13 +1,14 @@
-import { Either, Schema } from "effect"
+import { Option, Schema } from "effect"
 
 /** The options of a product in order, each with its values. The attribute `options` has them as JSON. */
 const ProductOptions = Schema.Array(Schema.Struct({ name: Schema.String, values: Schema.Array(Schema.String) }))
 export type ProductOptions = typeof ProductOptions.Type
 
-const decode = Schema.decodeEither(Schema.parseJson(ProductOptions))
+/** Parses the options of a product. None: other text. */
+export const parseOptions = Schema.decodeOption(Schema.parseJson(ProductOptions))
 
-/** Parses the options of a product. Returns an empty list for malformed text. */
-export const readOptions = (text: string): ProductOptions => Either.getOrElse(decode(text), () => [])
+/** As `parseOptions`; other text has no options. */
+export const readOptions = (text: string): ProductOptions => Option.getOrElse(parseOptions(text), () => [])
 
 /** The keys of a variant's option values, in the order of the product's options. */
 export const optionKeys = ["option1", "option2", "option3"] as const

@@ -79,7 +79,12 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /views/save"
   ],
   edit: [
+    "GET /collections/new",
+    "GET /media/new",
+    "GET /products/new",
     "GET /settings/connections/undo",
+    "GET /variants/new",
+    "POST /collections/new",
     "POST /data-health/issues/equal",
     "POST /data-health/issues/fill",
     "POST /data-health/scan",
@@ -92,11 +97,14 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /import/discard",
     "POST /imports",
     "POST /jobs/command",
+    "POST /media/new",
+    "POST /products/new",
     "POST /selection/field",
     "POST /selection/store",
     "POST /selection/store/remove",
     "POST /settings/connections/undo",
-    "POST /stores/refresh"
+    "POST /stores/refresh",
+    "POST /variants/new"
   ],
   publish: [
     "GET /drops/new",

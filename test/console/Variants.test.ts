@@ -67,7 +67,7 @@ layer(PagesServer, { excludeTestServices: true })("the variants of a product", (
       )
       assert.lengthOf([...table.matchAll(/<th scope="row">/g)], 25)
       assert.include(table, '<nav class="pages" aria-label="Pages of variants">')
-      assert.match(wordsOf(table), /1 to 25 of 30 Next 5$/)
+      assert.match(wordsOf(table), /1 to 25 of 30 Next 5 Add a variant$/)
       assert.strictEqual(
         wordsOf(cellOf(first, variants[0], "price", shop.id)),
         "EUR 1.50 From the catalog Edit Price, Warm / 1, Tarn &amp; Tern"
@@ -75,7 +75,7 @@ layer(PagesServer, { excludeTestServices: true })("the variants of a product", (
       assert.include(wordsOf(table), "2.50 Edit Price, Warm / 2, Catalog Not on this store EUR 2.50")
       const second = yield* ask(`/entity?id=${lamp}&variants=2`, { cookie })
       assert.lengthOf([...tableIn(second).matchAll(/<th scope="row">/g)], 5)
-      assert.match(wordsOf(tableIn(second)), /Previous 25 26 to 30 of 30$/)
+      assert.match(wordsOf(tableIn(second)), /Previous 25 26 to 30 of 30 Add a variant$/)
       assert.include(wordsOf(tableIn(second)), "L-30 Edit SKU, Warm / 30, Catalog")
       // A page after the last is the last.
       assert.strictEqual(
@@ -145,7 +145,7 @@ layer(PagesServer, { excludeTestServices: true })("the variants of a product", (
       assert.match(alertIn(cell), /^This value must be a decimal number/)
       assert.include(cell, 'value="cheap &lt;b>"')
       assert.include(cell, "autofocus")
-      assert.match(wordsOf(tableIn(refused)), /26 to 30 of 30$/)
+      assert.match(wordsOf(tableIn(refused)), /26 to 30 of 30 Add a variant$/)
       yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
         apply([
           CatalogChange.SetOverrides({ entityId: variant as EntityId, storeId: shop.id, values: { price: "7.00" } })

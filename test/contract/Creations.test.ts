@@ -297,7 +297,7 @@ for (const engine of featureServiceEngines) {
             ])
             yield* anEntity("variant", { sku: "T-2" }, { of: product.id })
             assert.deepStrictEqual(yield* at(["L"], { name: "Size", former: "S" }), [
-              { path: "", message: "the variants of the product have no option values: give them values first" }
+              { path: "", message: "The variants of the product have no option values: give them values first." }
             ])
           })
         )

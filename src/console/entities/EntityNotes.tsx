@@ -18,6 +18,7 @@ const readStoreId = Schema.decodeOption(StoreId)
 
 /** The result of the last form. */
 export type FormResult =
+  | { readonly _tag: "Created"; readonly words: Sentence }
   | { readonly _tag: "Requested" | "Nothing"; readonly domain: string }
   | { readonly _tag: "Chosen"; readonly count: number }
   | { readonly _tag: "Saved"; readonly does: Sentence; readonly saved: SavedCell }
@@ -27,6 +28,12 @@ export type FormResult =
 
 /** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
 const notes: Readonly<Record<string, "Requested" | "Nothing">> = { requested: "Requested", nothing: "Nothing" }
+
+/** What was created, by the value of `note`. */
+const creationNotes: Readonly<Record<string, Sentence>> = {
+  created: "Created as a draft. Nothing reaches a store before you publish it.",
+  "variant-created": "The variant is created as a draft. Nothing reaches a store before you publish it."
+}
 
 /** Results of a cell's form, by the first word of `note` (`noteOfCell`). */
 const cellNotes: Readonly<Record<string, Sentence>> = {
@@ -78,6 +85,8 @@ export const resultOf = (query: Parameters, stores: EntityRecord["stores"]): For
   if (undo !== undefined) return { _tag: "Picture", saved: { mediaId: undo.mediaId, undo } }
   const [, count] = /^chosen (\d{1,3})$/.exec(name) ?? []
   if (count !== undefined) return { _tag: "Chosen", count: Number(count) }
+  const created = Object.hasOwn(creationNotes, name) ? creationNotes[name] : undefined
+  if (created !== undefined) return { _tag: "Created", words: created }
   const _tag = Object.hasOwn(notes, name) ? notes[name] : undefined
   const on = stores.find(({ store_id }) => store_id === query.get("store_id"))
   return _tag === undefined || on === undefined ? undefined : { _tag, domain: on.store_domain }
@@ -100,6 +109,12 @@ export const ResultNote = ({
   const t = useWords()
 
   switch (result._tag) {
+    case "Created":
+      return (
+        <Note>
+          <p>{t(result.words)}</p>
+        </Note>
+      )
     case "Chosen":
       return (
         <Note>

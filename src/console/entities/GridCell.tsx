@@ -1,8 +1,9 @@
-import { Option, Schema } from "effect"
+import { Option } from "effect"
 import type { ComponentChildren } from "preact"
 import type { Sheet } from "../../drafts/Drafts.ts"
 import { singleLineText } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
+import { parseOptions } from "../../model/ProductOptions.ts"
 import type { Store } from "../../model/Store.ts"
 import { Alert, Hidden, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
@@ -99,19 +100,9 @@ const Content = ({ cell: { value }, column: { store }, row: { key, type } }: Cel
   )
 }
 
-const readOptions = Schema.decodeUnknownOption(
-  Schema.parseJson(Schema.Array(Schema.Struct({ name: Schema.String, values: Schema.Array(Schema.String) })))
-)
-
-/** The options of a product. Other JSON has none. */
-export const optionsIn = (
-  json: string
-): ReadonlyArray<{ readonly name: string; readonly values: ReadonlyArray<string> }> =>
-  Option.getOrElse(readOptions(json), () => [])
-
 /** The options of a product as words; other JSON unchanged. */
 const wordsOfOptions = (json: string): string =>
-  Option.match(readOptions(json), {
+  Option.match(parseOptions(json), {
     onNone: () => json,
     onSome: (options) => options.map(({ name, values }) => `${name}: ${values.join(", ")}`).join("; ")
   })

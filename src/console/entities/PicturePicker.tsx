@@ -1,3 +1,4 @@
+import { formNames } from "../creations/NewEntityForm.ts"
 import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { Hidden } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
@@ -59,6 +60,9 @@ export const PicturePicker = (props: GalleryProps) => {
         <button type="submit" class="plain">
           {t("Search")}
         </button>
+        <a class="button plain" href={`${paths.newMedia}?${new URLSearchParams({ [formNames.owner]: view.id })}`}>
+          {t("From an address")}
+        </a>
         <a class="button bare" href={`${viewPath(view)}#gallery`}>
           {t("Cancel")}
         </a>

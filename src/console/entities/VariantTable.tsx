@@ -1,14 +1,19 @@
 import type { IdentifiedSheet, Sheet } from "../../drafts/Drafts.ts"
 import { valueOf } from "../../model/Attribute.ts"
+import type { EntityId } from "../../model/Ids.ts"
+import { readOptions } from "../../model/ProductOptions.ts"
 import { rollUp } from "../../model/PublishState.ts"
 import type { Store } from "../../model/Store.ts"
+import { formNames } from "../creations/NewEntityForm.ts"
+import { Icon } from "../Icon.tsx"
 import type { Words } from "../languages/Words.tsx"
 import { EntityLink, PublishStateOf } from "../Naming.tsx"
-import { useWords } from "../Viewer.tsx"
+import { paths } from "../Paths.ts"
+import { Allowed, useWords } from "../Viewer.tsx"
 import type { Editing } from "./CellForm.tsx"
 import { type Cell, type FieldRow, rowOf } from "./Cells.ts"
 import { type CellPlace, type GridView, viewPath } from "./GridAddress.ts"
-import { type Column, columnsOf, GridCell, optionsIn, type SavedCell } from "./GridCell.tsx"
+import { type Column, columnsOf, GridCell, type SavedCell } from "./GridCell.tsx"
 
 /** Variants on a page of the table. */
 const variantsOnPage = 25
@@ -35,7 +40,7 @@ const variantColumns = (t: Words, product: Sheet, linked: ReadonlyArray<Store>):
   const [catalog, ...stores] = columnsOf(t, product, linked)
   if (catalog === undefined) return []
   return [
-    ...optionsIn(valueOf(product.attributes, "options")).map(({ name }, index) => ({
+    ...readOptions(valueOf(product.attributes, "options")).map(({ name }, index) => ({
       key: `option${index + 1}`,
       label: name,
       column: { ...catalog, label: name }
@@ -115,12 +120,33 @@ const Pages = ({ total, view }: Pick<VariantTableProps, "total" | "view">) => {
   )
 }
 
+const AddVariant = ({ of }: { readonly of: EntityId }) => {
+  const t = useWords()
+  return (
+    <Allowed to="edit">
+      <p>
+        <a class="button plain" href={`${paths.newVariant}?${new URLSearchParams({ [formNames.owner]: of })}`}>
+          <Icon name="plus" />
+          {t("Add a variant")}
+        </a>
+      </p>
+    </Allowed>
+  )
+}
+
 /** The variants of a product with their options, SKU and prices, edited in place as the values of the product. */
 export const VariantTable = (props: VariantTableProps) => {
   const t = useWords()
 
   const { csrf, editing, linked, product, saved, total, variants, view } = props
-  if (total === 0) return null
+  if (total === 0)
+    return product.kind !== "product" ? null : (
+      <section aria-labelledby="variants">
+        <h2 id="variants">{t("Variants")}</h2>
+        <p class="quiet">{t("There is no variant yet.")}</p>
+        <AddVariant of={view.id} />
+      </section>
+    )
   const columns = variantColumns(t, product, linked)
   const shown = view.on ?? null
   return (
@@ -197,6 +223,7 @@ export const VariantTable = (props: VariantTableProps) => {
         </table>
       </div>
       <Pages total={total} view={view} />
+      <AddVariant of={view.id} />
     </section>
   )
 }

@@ -77,7 +77,13 @@ export const rules: ReadonlyArray<Sentence> = [
   "must be a number above 0 and below 100, with at most two decimals, such as 20 or 12.5",
   "must be namespace.key, of letters, digits, _ and -, with 3 to 255 characters before the dot and 2 to 64 after it",
   "must be text of at most {count} characters",
-  "is on the platform {platform}, for which this process has no adapter: nothing can be published to it"
+  "is on the platform {platform}, for which this process has no adapter: nothing can be published to it",
+  "must not be empty",
+  'must not contain " / "',
+  "must not contain U+0000",
+  "must be an address that begins with https://, without a user name",
+  "must have one value",
+  "must have a value for each option: {choices}"
 ]
 
 /** Messages of services that stand alone, or as the value of a placeholder. */
@@ -108,6 +114,10 @@ export const messages: ReadonlyArray<Sentence> = [
   "its product {id} is not live on this store: publish the product first",
   "Its product is no longer live on the store: publish the product first.",
   "the {kind} was never published to this store: publish it first",
+  "another variant of the product has these option values",
+  "The variants of the product have no option values: give them values first.",
+  "The product has {count} variants, the most that stores accept.",
+  "The gallery has {count} pictures, the most that stores accept.",
   "The outcome of the publish is unknown.",
   "The store was not linked when the drop started.",
   "The store was unlinked before the drop ended.",

@@ -8,8 +8,10 @@ import type { EntityKind } from "../../model/Attribute.ts"
 import type { Store } from "../../model/Store.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
+import { creationPages } from "../creations/NewEntityPage.tsx"
 import { listPages, sectionOf } from "../entities/ListPages.ts"
 import { Frame, HiddenFields, Note } from "../Frame.tsx"
+import { Icon } from "../Icon.tsx"
 import { Island } from "../Island.tsx"
 import { Live } from "../Live.tsx"
 import type { Saying, Sentence, Words } from "../languages/Words.tsx"
@@ -21,7 +23,7 @@ import { SelectionBar } from "../selections/SelectionBar.tsx"
 import { fields } from "../selections/SelectionForm.ts"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 import { type ColumnSort, Table } from "../Table.tsx"
-import { useWords } from "../Viewer.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
 import { orderOf } from "./ListOrder.ts"
 import { nextOf, previousOf, totalTextOf } from "./ListWalk.ts"
 import { type ListQuery, listAddress, ProductFilters } from "./ProductFilters.tsx"
@@ -284,6 +286,14 @@ export const ProductsPage = (content: Content) => {
       total={totalTextOf(t, query, page)}
       actions={
         <>
+          {kind !== "variant" && (
+            <Allowed to="edit">
+              <a class="button" href={creationPages[kind].path}>
+                <Icon name="plus" />
+                {t(creationPages[kind].title)}
+              </a>
+            </Allowed>
+          )}
           <a class="button plain" href={paths.imports}>
             {t("Import")}
           </a>

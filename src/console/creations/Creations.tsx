@@ -1,0 +1,149 @@
+import { Effect } from "effect"
+import { Catalog } from "../../catalog/Catalog.ts"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import { optionsOf } from "../../drafts/Creation.ts"
+import { Drafts } from "../../drafts/Drafts.ts"
+import { type Handler, type Surface, surfaceOf } from "../../http/Surface.ts"
+import type { EntityKind } from "../../model/Attribute.ts"
+import { NotFound, type ValidationFailed } from "../../model/Errors.ts"
+import { EntityId } from "../../model/Ids.ts"
+import { mintId } from "../../runtime/Identifiers.ts"
+import { Stores } from "../../stores/Stores.ts"
+import type { Visitor } from "../Browser.ts"
+import { lockedMessage } from "../entities/CellEdits.ts"
+import { fieldName } from "../entities/FieldNames.ts"
+import { savedPicturePath } from "../entities/Gallery.tsx"
+import { viewOf } from "../entities/GridAddress.ts"
+import type { Misfit } from "../Field.tsx"
+import { html, seeOther } from "../Html.ts"
+import { type Words, wordsIn } from "../languages/Words.tsx"
+import { idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
+import { pageOf, paths } from "../Paths.ts"
+import { refuseOnPage } from "../Refusals.tsx"
+import { fieldOf, formNames, formOf, newEntityOf } from "./NewEntityForm.ts"
+import { type NewEntityContent, NewEntityPage, type Owner } from "./NewEntityPage.tsx"
+
+const routes = {
+  newProduct: ["GET", paths.newProduct, refuseOnPage, "edit"],
+  createProduct: ["POST", paths.newProduct, refuseOnPage, "edit"],
+  newVariant: ["GET", paths.newVariant, refuseOnPage, "edit"],
+  createVariant: ["POST", paths.newVariant, refuseOnPage, "edit"],
+  newCollection: ["GET", paths.newCollection, refuseOnPage, "edit"],
+  createCollection: ["POST", paths.newCollection, refuseOnPage, "edit"],
+  newMedia: ["GET", paths.newMedia, refuseOnPage, "edit"],
+  createMedia: ["POST", paths.newMedia, refuseOnPage, "edit"]
+} as const
+
+/** Variants whose option values the form suggests. */
+const maxSuggested = 100
+
+const isTaken = ({ issues }: ValidationFailed) => issues.some(({ path }) => path === "id")
+
+/** The problem of each field of the form, and those of the form as a whole. */
+const misfitsOf = (t: Words, kind: EntityKind, { issues }: ValidationFailed, options: Owner["options"]) =>
+  issues.map((issue): Misfit => {
+    const field = fieldOf(kind, issue)
+    const option = options[Number(field.slice(formNames.option.length))]?.name
+    const label =
+      field === "" ? undefined : field.startsWith(formNames.option) ? (option ?? t("Option")) : fieldName(t, field)
+    return {
+      field,
+      message:
+        label === undefined ? issue.message : t("{field}: {problem}.", { field: label, problem: t.say(issue.message) })
+    }
+  })
+
+/** The pages that create products, variants, collections and pictures. */
+export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surfaceOf(
+  routes,
+  Effect.gen(function* () {
+    const catalog = yield* Catalog
+    const drafts = yield* Drafts
+    const stores = yield* Stores
+    const { asVisitor, withForm } = yield* makePageHandlers
+
+    const ownerIn = (kind: EntityKind, given: Parameters) =>
+      Effect.gen(function* () {
+        if (!given.names.includes(formNames.owner)) return null
+        const id = yield* idOf(EntityId, given, formNames.owner)
+        const { kind: ofOwner, attributes } = yield* drafts.sheet(id)
+        const record = yield* catalog.get(ofOwner, id)
+        if (ofOwner === "media") return yield* new NotFound()
+        if (kind !== "variant") return { kind: ofOwner, record, options: [] }
+        if (ofOwner !== "product") return yield* new NotFound()
+        const variants = yield* drafts.sheets("variant", record.variantIds.slice(0, maxSuggested))
+        return { kind: ofOwner, record, options: optionsOf({ attributes }, variants) }
+      })
+
+    const show = (visitor: Visitor, content: Omit<NewEntityContent, "stores" | "visitor">, status = 200) =>
+      Effect.map(stores.list, (all) =>
+        html(visitor, <NewEntityPage visitor={visitor} stores={all} {...content} />, { status })
+      )
+
+    const begin = (kind: EntityKind): Handler =>
+      asVisitor((visitor, request) =>
+        Effect.gen(function* () {
+          const query = queryOf(request)
+          const owner = yield* ownerIn(kind, query)
+          if (kind === "variant" && owner === null) return yield* new NotFound()
+          const id = yield* mintId(EntityId)
+          const all = yield* stores.list
+          const form = { ...formOf(kind, query), storeIds: all.map((store) => store.id) }
+          return yield* show(visitor, { kind, id, owner, form, misfits: [] })
+        })
+      )
+
+    /** Where the visitor goes on: on the page of the new entity, or of the one that it belongs to. */
+    const after = (kind: EntityKind, id: EntityId, owner: Owner | null, given: Parameters) => {
+      if (owner === null) return seeOther(`${pageOf(paths.entity, id)}&note=created`)
+      const { id: ownerId } = owner.record
+      return kind === "variant"
+        ? seeOther(`${pageOf(paths.entity, ownerId)}&note=variant-created#variants`)
+        : seeOther(savedPicturePath(viewOf(ownerId, given), { _tag: "Remove", mediaId: id }, ""))
+    }
+
+    const create = (kind: EntityKind): Handler =>
+      withForm((visitor, given) =>
+        Effect.gen(function* () {
+          const t = wordsIn(visitor.pageLanguage)
+          const id = yield* idOf(EntityId, given)
+          const owner = yield* ownerIn(kind, given)
+          const form = formOf(kind, given)
+          const chosen = (yield* stores.list)
+            .filter((store) => form.storeIds.includes(store.id))
+            .map((store) => store.id)
+          const entity = newEntityOf(
+            kind,
+            { id, variantId: yield* mintId(EntityId), owner: owner?.record.id ?? null },
+            form,
+            chosen,
+            { options: owner?.options ?? [], hasVariants: (owner?.record.variantIds.length ?? 0) > 0 }
+          )
+          if (entity === undefined) return yield* new NotFound()
+          const done = after(kind, id, owner, given)
+          const refuse = (misfits: ReadonlyArray<Misfit>, status: number) =>
+            show(visitor, { kind, id, owner, form, misfits }, status)
+          return yield* drafts.create(entity).pipe(
+            Effect.as(done),
+            Effect.catchTags({
+              // The form was sent twice.
+              ValidationFailed: (error) =>
+                isTaken(error) ? Effect.succeed(done) : refuse(misfitsOf(t, kind, error, owner?.options ?? []), 400),
+              PimLocked: () => refuse([{ field: "", message: lockedMessage }], 423)
+            })
+          )
+        })
+      )
+
+    return {
+      newProduct: begin("product"),
+      createProduct: create("product"),
+      newVariant: begin("variant"),
+      createVariant: create("variant"),
+      newCollection: begin("collection"),
+      createCollection: create("collection"),
+      newMedia: begin("media"),
+      createMedia: create("media")
+    }
+  })
+)

@@ -1,0 +1,200 @@
+import type { EntityRecord } from "../../catalog/Entity.ts"
+import type { EntityKind } from "../../model/Attribute.ts"
+import type { EntityId } from "../../model/Ids.ts"
+import type { ProductOptions } from "../../model/ProductOptions.ts"
+import type { Store } from "../../model/Store.ts"
+import type { Visitor } from "../Browser.ts"
+import { fieldName } from "../entities/FieldNames.ts"
+import { sectionOf } from "../entities/ListPages.ts"
+import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { Frame, Hidden, HiddenFields, Refusal } from "../Frame.tsx"
+import type { Sentence } from "../languages/Words.tsx"
+import { EntityLink } from "../Naming.tsx"
+import { paths } from "../Paths.ts"
+import { useWords } from "../Viewer.tsx"
+import { formNames, type NewEntityForm, type NewField, newFields } from "./NewEntityForm.ts"
+
+interface KindWords {
+  readonly path: string
+  readonly title: Sentence
+  readonly button: Sentence
+}
+
+/** The page that creates each kind, and its words. */
+export const creationPages: Readonly<Record<EntityKind, KindWords>> = {
+  product: { path: paths.newProduct, title: "New product", button: "Create the product" },
+  variant: { path: paths.newVariant, title: "New variant", button: "Create the variant" },
+  collection: { path: paths.newCollection, title: "New collection", button: "Create the collection" },
+  media: { path: paths.newMedia, title: "New picture", button: "Add the picture" }
+}
+
+/** The entity that the new one belongs to, with the options of a variant's product. */
+export interface Owner {
+  readonly kind: EntityKind
+  readonly record: Pick<EntityRecord, "id" | "title" | "variantIds">
+  readonly options: ProductOptions
+}
+
+export interface NewEntityContent {
+  readonly visitor: Visitor
+  readonly kind: EntityKind
+  readonly id: EntityId
+  readonly owner: Owner | null
+  readonly form: NewEntityForm
+  readonly misfits: ReadonlyArray<Misfit>
+  /** The stores that a product or collection can be added to. */
+  readonly stores: ReadonlyArray<Store>
+}
+
+const Text = ({
+  field: { isRequired, maxLength, rule, type },
+  isFirst = false,
+  label,
+  misfits,
+  name,
+  suggestions = [],
+  value
+}: {
+  readonly field: Omit<NewField, "key" | "of">
+  readonly name: string
+  readonly label: string
+  readonly value: string
+  readonly misfits: ReadonlyArray<Misfit>
+  readonly isFirst?: boolean
+  readonly suggestions?: ReadonlyArray<string>
+}) => {
+  const t = useWords()
+  const misfit = misfits.find(({ field }) => field === name)
+  const ruleId = rule === undefined ? undefined : `${name}-rule`
+  const listId = suggestions.length === 0 ? undefined : `${name}-known`
+  return (
+    <>
+      <label>
+        {label}
+        <input
+          type={type ?? "text"}
+          name={name}
+          value={value}
+          required={isRequired}
+          maxLength={maxLength}
+          list={listId}
+          autocomplete="off"
+          {...fieldState(misfit, name, ruleId)}
+          autofocus={misfits.length === 0 ? isFirst : misfit === misfits[0]}
+        />
+      </label>
+      <FieldMisfit field={name} misfit={misfit} />
+      {rule !== undefined && (
+        <p id={ruleId} class="quiet">
+          {t(rule)}
+        </p>
+      )}
+      {listId !== undefined && (
+        <datalist id={listId}>
+          {suggestions.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      )}
+    </>
+  )
+}
+
+const required = { isRequired: true, maxLength: 255 } as const
+
+/** The option values of a new variant; for a product without options the fields that give it its first one. */
+const Options = ({ form, misfits, owner }: NewEntityContent & { readonly owner: Owner }) => {
+  const t = useWords()
+  const { firstOption, optionValues } = form
+  const value = (index: number) => ({ name: `${formNames.option}${index}`, value: optionValues[index] ?? "", misfits })
+  if (owner.options.length > 0)
+    return (
+      <>
+        {owner.options.map(({ name, values }, index) => (
+          <Text key={name} field={required} label={name} suggestions={values} isFirst={index === 0} {...value(index)} />
+        ))}
+      </>
+    )
+  const hasVariants = owner.record.variantIds.length > 0
+  const field = hasVariants ? required : { maxLength: 255 }
+  return (
+    <fieldset class="fields">
+      <legend>{t("The option by which the variants differ")}</legend>
+      <Text
+        field={{ ...field, rule: "For example Size or Color." }}
+        name={formNames.optionName}
+        label={t("Name of the option")}
+        value={firstOption.name}
+        misfits={misfits}
+        isFirst
+      />
+      {hasVariants && (
+        <Text
+          field={required}
+          name={formNames.former}
+          label={t("Its value for the variant that is there already")}
+          value={firstOption.former}
+          misfits={misfits}
+        />
+      )}
+      <Text field={field} label={t("Its value for the new variant")} {...value(0)} />
+    </fieldset>
+  )
+}
+
+const Stores = ({ form, stores }: NewEntityContent) => {
+  const t = useWords()
+  return stores.length === 0 ? null : (
+    <fieldset class="picks">
+      <legend>{t("Stores")}</legend>
+      {stores.map(({ id, name }) => (
+        <label class="pick" key={id}>
+          <input type="checkbox" name={`${formNames.store}${id}`} value="yes" checked={form.storeIds.includes(id)} />
+          <bdi>{name}</bdi>
+        </label>
+      ))}
+      <p class="quiet">{t("It is a draft there until you publish it.")}</p>
+    </fieldset>
+  )
+}
+
+/** The form that creates an entity. `id` makes it repeatable: sending it twice creates one entity. */
+export const NewEntityPage = (content: NewEntityContent) => {
+  const t = useWords()
+  const { form, id, kind, misfits, owner, visitor } = content
+  const { button, path, title } = creationPages[kind]
+  const ofForm = misfits.filter(({ field }) => field === "").map(({ message }) => t.say(message))
+  const needsOptions = kind === "variant" && owner !== null
+  return (
+    <Frame title={t(title)} visitor={visitor} current={sectionOf(owner?.kind ?? kind)}>
+      <Refusal text={ofForm.length === 0 ? undefined : ofForm.join(" ")} />
+      {owner !== null && (
+        <p>
+          {t.rich(kind === "variant" ? "Of the product {title}" : "For {title}", {
+            title: <EntityLink id={owner.record.id} kind={owner.kind} title={owner.record.title} />
+          })}
+        </p>
+      )}
+      <form method="post" action={path} class="sheet fields">
+        <HiddenFields csrf={visitor.csrf} id={id} />
+        <Hidden of={[[formNames.owner, owner?.record.id]]} />
+        {needsOptions && <Options {...content} owner={owner} />}
+        {newFields[kind].map((field, index) => (
+          <Text
+            key={field.key}
+            field={field}
+            name={field.key}
+            label={fieldName(t, field.key)}
+            value={form.values[field.key] ?? ""}
+            misfits={misfits}
+            isFirst={index === 0 && !needsOptions}
+          />
+        ))}
+        {(kind === "product" || kind === "collection") && <Stores {...content} />}
+        <div class="buttons">
+          <button type="submit">{t(button)}</button>
+        </div>
+      </form>
+    </Frame>
+  )
+}

@@ -1,0 +1,220 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { EntityId } from "../../src/model/Ids.ts"
+import { actingAs, anEntity, Drafts } from "../../src/testing/index.ts"
+import { sectionsOf } from "../oauth/Html.ts"
+import { type Answer, ask, PagesServer } from "../oauth/PagesServer.ts"
+import { aMerchant, aReview, assertForeignForm, assertNotThere, textOf } from "./Merchant.ts"
+
+type Form = Readonly<Record<string, string>>
+
+/** A merchant, and functions that open and send the form at an address. */
+const aCreator = Effect.gen(function* () {
+  const merchant = yield* aMerchant
+  const { actor, cookie } = merchant
+  const open = (address: string) => ask(address, { cookie })
+  const send = (path: string, form: Form, as = cookie) => ask(path, { cookie: as, form })
+  const fill = (address: string, values: Form) =>
+    Effect.gen(function* () {
+      const [path = ""] = address.split("?")
+      const answer = yield* open(address)
+      assert.strictEqual(answer.status, 200, answer.text)
+      const form = { ...sectionsOf(answer.text, path).hidden, ...values }
+      return { form, answer: yield* send(path, form) }
+    })
+  const valuesOf = (id: string) =>
+    Effect.map(
+      Effect.flatMap(Drafts, (drafts) => drafts.get(EntityId.make(id), null)),
+      ({ attributes }) =>
+        Object.fromEntries(attributes.flatMap(({ key, value }) => (value === "" ? [] : [[key, value]])))
+    ).pipe(actingAs(actor), Effect.orDie)
+  const storesOf = (id: string) =>
+    Effect.map(
+      Effect.flatMap(Drafts, (drafts) => drafts.projections(EntityId.make(id))),
+      (all) => all.map(({ store_id }) => store_id)
+    ).pipe(actingAs(actor), Effect.orDie)
+  return { ...merchant, open, send, fill, valuesOf, storesOf }
+})
+
+const leadsTo = (answer: Answer) => {
+  assert.strictEqual(answer.status, 303, textOf(answer))
+  return String(answer.headers.get("location"))
+}
+
+const idIn = (address: string) => new URL(address, "http://host").searchParams.get("id") ?? ""
+
+/** The problems that a form shows, at its fields and above it. */
+const problemsIn = ({ text }: Answer) =>
+  [...text.matchAll(/<p class="wrong"[^>]*>([^<]*)<\/p>|role="alert"><p>([^<]*)<\/p>/g)].map(
+    ([, atField, ofForm]) => atField ?? ofForm
+  )
+
+const valueIn = ({ text }: Answer, name: string) =>
+  new RegExp(`<input[^>]* name="${name}"[^>]*>`).exec(text)?.[0].match(/ value="([^"]*)"/)?.[1]
+
+layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
+  it.effect("a product with its price, on the chosen stores; sent twice it is one product", () =>
+    Effect.gen(function* () {
+      const { cookie, files, fill, send, shop, storesOf, valuesOf } = yield* aCreator
+      const list = yield* ask("/products", { cookie })
+      assert.include(list.text, 'href="/products/new"')
+      const { answer, form } = yield* fill("/products/new", {
+        title: " Lantern ",
+        vendor: "Tern",
+        sku: "L-1",
+        price: "19.90",
+        [`store-${shop.id}`]: "yes"
+      })
+      const address = leadsTo(answer)
+      assert.strictEqual(address, `/entity?id=${form.id}&note=created`)
+      assert.deepInclude(yield* valuesOf(idIn(address)), { title: "Lantern", vendor: "Tern" })
+      assert.deepStrictEqual(yield* storesOf(idIn(address)), [shop.id])
+      assert.notDeepEqual(shop.id, files.id)
+      assert.strictEqual(leadsTo(yield* send("/products/new", form)), address)
+      const found = yield* ask("/products?search=Lantern", { cookie })
+      assert.match(textOf(found), /L-1/)
+      assert.match(textOf(found), /1 row on this page/)
+    })
+  )
+
+  it.effect("all stores are chosen at first", () =>
+    Effect.gen(function* () {
+      const { files, open, shop } = yield* aCreator
+      const { text } = yield* open("/collections/new")
+      for (const { id } of [shop, files]) assert.match(text, new RegExp(`name="store-${id}" value="yes" checked`))
+    })
+  )
+
+  it.effect("what is wrong is said at each field, and what was typed stays", () =>
+    Effect.gen(function* () {
+      const { fill, files } = yield* aCreator
+      const { answer } = yield* fill("/products/new", {
+        title: "x".repeat(256),
+        vendor: "Tern",
+        price: "ten",
+        [`store-${files.id}`]: "yes"
+      })
+      assert.strictEqual(answer.status, 400)
+      assert.deepStrictEqual(problemsIn(answer), [
+        "Title: must have at most 255 characters.",
+        "Price: must be a decimal number such as 19.90, with at most 13 digits before the point and 9 after it."
+      ])
+      assert.deepStrictEqual(
+        [...answer.text.matchAll(/<input[^>]*\sautofocus[^>]*>/g)].map(([tag]) => /name="(\S+?)"/.exec(tag)?.[1]),
+        ["title"]
+      )
+      assert.deepStrictEqual(
+        ["title", "vendor", "price"].map((name) => valueIn(answer, name)),
+        ["x".repeat(256), "Tern", "ten"]
+      )
+      assert.match(answer.text, new RegExp(`name="store-${files.id}" value="yes" checked`))
+      assert.lengthOf(answer.text.match(/ name="store-[^"]+" value="yes" checked/g) ?? [], 1)
+      const empty = yield* fill("/collections/new", { title: " " })
+      assert.deepStrictEqual([empty.answer.status, problemsIn(empty.answer)], [400, ["Title: must not be empty."]])
+      const picture = yield* fill("/media/new", { url: "http://cdn.example/a.png", alt: "x".repeat(513) })
+      assert.deepStrictEqual(problemsIn(picture.answer), [
+        "Address: must be an address that begins with https://, without a user name.",
+        "Alt text: must have at most 512 characters."
+      ])
+    })
+  )
+
+  it.effect("a variant of a product: the first option, then a value of it", () =>
+    Effect.gen(function* () {
+      const { fill, open, valuesOf } = yield* aCreator
+      const product = idIn(leadsTo((yield* fill("/products/new", { title: "Mug", sku: "M-1" })).answer))
+      const address = `/variants/new?of=${product}`
+      assert.include((yield* open(`/entity?id=${product}`)).text, `href="${address}"`)
+      const same = yield* fill(address, { "option-name": "Size", "option-former": "S", "option-0": "S" })
+      assert.strictEqual(same.answer.status, 400)
+      assert.deepStrictEqual(problemsIn(same.answer), [
+        "Option: another variant of the product has these option values."
+      ])
+      const none = yield* fill(address, {})
+      assert.deepStrictEqual(problemsIn(none.answer), Array(3).fill("Option: must not be empty."))
+      const first = yield* fill(address, {
+        "option-name": "Size",
+        "option-former": "S",
+        "option-0": "L",
+        sku: "M-2"
+      })
+      assert.strictEqual(leadsTo(first.answer), `/entity?id=${product}&note=variant-created#variants`)
+      assert.deepStrictEqual(yield* valuesOf(String(first.form.id)), {
+        title: "L",
+        option1: "L",
+        sku: "M-2"
+      })
+      const taken = yield* fill(address, { "option-0": "L" })
+      assert.deepStrictEqual(problemsIn(taken.answer), [
+        "Size: another variant of the product has these option values."
+      ])
+      assert.strictEqual(leadsTo((yield* fill(address, { "option-0": "M" })).answer).split("#")[1], "variants")
+      assert.strictEqual((yield* valuesOf(product)).options, '[{"name":"Size","values":["S","L","M"]}]')
+    })
+  )
+
+  it.effect("a variant of a product without variants needs no option", () =>
+    Effect.gen(function* () {
+      const { actor, fill, open, valuesOf } = yield* aCreator
+      const product = yield* anEntity("product", { title: "Map" }).pipe(actingAs(actor))
+      assert.match(textOf(yield* open(`/entity?id=${product}`)), /Variants There is no variant yet\. Add a variant/)
+      const { answer, form } = yield* fill(`/variants/new?of=${product}`, { sku: "MAP" })
+      leadsTo(answer)
+      assert.deepStrictEqual(yield* valuesOf(String(form.id)), {
+        title: "Default Title",
+        option1: "Default Title",
+        sku: "MAP"
+      })
+    })
+  )
+
+  it.effect("a picture at an address, in the gallery of a product and alone", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, fill, open, storesOf, tent } = yield* aCreator
+      const address = `/media/new?of=${tent}`
+      assert.include((yield* open(`/entity?id=${tent}&pick=yes`)).text, `href="${address}"`)
+      const { answer, form } = yield* fill(address, { url: "https://cdn.example/tent.png", alt: "A tent" })
+      assert.strictEqual(leadsTo(answer), `/entity?id=${tent}&note=added+${form.id}+-#picture-${form.id}`)
+      const { gallery } = yield* Effect.flatMap(Drafts, (drafts) => drafts.sheet(tent)).pipe(actingAs(actor))
+      assert.deepStrictEqual(gallery.at(-1), {
+        mediaId: EntityId.make(String(form.id)),
+        storeIds: yield* storesOf(tent)
+      })
+      const alone = yield* fill("/media/new", { url: "https://cdn.example/x.png" })
+      assert.strictEqual(leadsTo(alone.answer), `/entity?id=${alone.form.id}&note=created`)
+      assert.match(textOf(yield* ask(`/media`, { cookie })), /x\.png/)
+    })
+  )
+
+  it.effect("nothing if the form is not the visitor's, its owner is not there, or an import locks the catalog", () =>
+    Effect.gen(function* () {
+      const creator = yield* aCreator
+      const { cookie, fill, open, send } = creator
+      const stranger = yield* aMerchant
+      for (const address of [
+        "/variants/new",
+        "/variants/new?of=x",
+        `/variants/new?of=${stranger.tent}`,
+        `/media/new?of=${stranger.tent}`
+      ])
+        assertNotThere(yield* open(address))
+      const picture = yield* fill("/media/new", { url: "https://cdn.example/x.png" })
+      assertNotThere(yield* open(`/media/new?of=${picture.form.id}`))
+      assertNotThere(yield* open(`/variants/new?of=${picture.form.id}`))
+      const { hidden } = sectionsOf((yield* open("/products/new")).text, "/products/new")
+      assertForeignForm(yield* send("/products/new", { ...hidden, csrf: "x", title: "Lantern" }))
+      assertForeignForm(yield* send("/products/new", { ...hidden, title: "Lantern" }, stranger.cookie))
+      assertNotThere(yield* send("/products/new", { ...hidden, id: "x", title: "Lantern" }))
+      assertNotThere(yield* send("/variants/new", { ...hidden, of: stranger.tent, "option-0": "L" }))
+      yield* aReview(creator)
+      const locked = yield* send("/products/new", { ...hidden, title: "Lantern" })
+      assert.strictEqual(locked.status, 423)
+      assert.deepStrictEqual(problemsIn(locked), [
+        "Not saved: an import has locked the catalog. Accept or discard it, then save again."
+      ])
+      assert.strictEqual(valueIn(locked, "title"), "Lantern")
+      const found = yield* ask("/products?search=Lantern", { cookie })
+      assert.match(textOf(found), /Nothing was found/)
+    })
+  )
+})
