@@ -3,6 +3,7 @@ import { combine, type Surface, surfaceOf } from "../http/Surface.ts"
 import { assetPaths, icon, islandScript, richText, script, stylesheet } from "./Assets.ts"
 import { consoleApi } from "./api/ConsoleApiSurface.ts"
 import { keepTheme, sentFrom } from "./Browser.ts"
+import { collectionProducts } from "./collections/CollectionProducts.tsx"
 import { connectionActivity } from "./connections/ConnectionActivity.tsx"
 import { connectionList } from "./connections/ConnectionList.tsx"
 import { creations } from "./creations/Creations.tsx"
@@ -70,7 +71,10 @@ export const pages = (settings: { readonly trustedProxies: number }) =>
     combine(
       combine(
         combine(combine(combine(storeList, storeLinks), exportDownloads), importReviews),
-        combine(combine(home, combine(entities, publishReview)), combine(combine(productLists, creations), selections))
+        combine(
+          combine(home, combine(entities, publishReview)),
+          combine(combine(productLists, combine(creations, collectionProducts)), selections)
+        )
       ),
       combine(combine(combine(combine(health, issueList), drops), eventStreams), combine(jobList, webhookList))
     )

@@ -17,6 +17,7 @@ export const paths = {
   newVariant: "/variants/new",
   collections: "/collections",
   newCollection: "/collections/new",
+  collectionProducts: "/collections/products",
   media: "/media",
   newMedia: "/media/new",
   saveView: "/views/save",
@@ -125,6 +126,9 @@ export const settings: ReadonlyArray<Section> = [
   { name: "Webhooks", path: paths.webhooks, icon: "send", needs: "admin" },
   { name: "Docs", path: "/docs", icon: "book-open" }
 ]
+
+/** The page that changes the products of a collection. */
+export const collectionProductsOf = (id: string): string => `${paths.collectionProducts}?${new URLSearchParams({ id })}`
 
 /** The page of one drop. */
 export const dropPath = (id: string): string => `${paths.drops}/${id}`

@@ -27,6 +27,12 @@ export type CatalogChange = Data.TaggedEnum<{
   SetGallery: { readonly entityId: EntityId; readonly entries: ReadonlyArray<GalleryEntry> }
   /** `productIds`: all members of the collection, in order. */
   SetMembers: { readonly collectionId: EntityId; readonly productIds: ReadonlyArray<EntityId> }
+  /** Adds products at the end of a collection, and takes others out. Those that are there already, or not there, stay as they are. */
+  ChangeMembers: {
+    readonly collectionId: EntityId
+    readonly add: ReadonlyArray<EntityId>
+    readonly remove: ReadonlyArray<EntityId>
+  }
   /** `variantIds`: all variants of the product, in their new order. */
   OrderVariants: { readonly productId: EntityId; readonly variantIds: ReadonlyArray<EntityId> }
   /** The store accepted the current values. `platformId`: the entity's id on the platform, if the publish returned one. */
@@ -111,6 +117,7 @@ export const ownersOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
     case "CreateEntity":
       return change.parentId === null ? [change.id] : [change.id, change.parentId]
     case "SetMembers":
+    case "ChangeMembers":
       return [change.collectionId]
     case "OrderVariants":
       return [change.productId]
@@ -126,6 +133,8 @@ const referencesOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
       return change.entries.map(({ mediaId }) => mediaId)
     case "SetMembers":
       return change.productIds
+    case "ChangeMembers":
+      return change.add
     default:
       return []
   }
@@ -152,6 +161,7 @@ export const wholeProductsOf = (change: CatalogChange): ReadonlyArray<EntityId> 
 export const wholeCollectionsOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
   switch (change._tag) {
     case "SetMembers":
+    case "ChangeMembers":
       return [change.collectionId]
     case "AcceptPublish":
     case "AcceptPinned":

@@ -150,6 +150,8 @@ export class ChangePlanner {
         return this.setGallery(change)
       case "SetMembers":
         return this.setMembers(change)
+      case "ChangeMembers":
+        return this.changeMembers(change)
       case "OrderVariants":
         return this.orderVariants(change)
       case "Retype":
@@ -356,11 +358,27 @@ export class ChangePlanner {
   }
 
   private setMembers({ collectionId, productIds }: Change<"SetMembers">): Outcome {
+    return hasRepeats(productIds)
+      ? invalid("productIds", "a collection has each product only once")
+      : this.putMembers(collectionId, productIds, productIds)
+  }
+
+  private changeMembers({ add, collectionId, remove }: Change<"ChangeMembers">): Outcome {
+    const removed = new Set(remove)
+    const kept = (this.aggregates.get(collectionId)?.members ?? []).filter((id) => !removed.has(id))
+    return this.putMembers(collectionId, [...new Set([...kept, ...add])], add)
+  }
+
+  /** `named`: the members that must be checked, because the change names them. */
+  private putMembers(
+    collectionId: EntityId,
+    members: ReadonlyArray<EntityId>,
+    named: ReadonlyArray<EntityId>
+  ): Outcome {
     const aggregate = this.aggregates.get(collectionId)
     if (aggregate?.kind !== "collection") return Either.left(new NotFound())
-    if (hasRepeats(productIds)) return invalid("productIds", "a collection has each product only once")
-    if (productIds.some((id) => this.kindOf(id) !== "product")) return Either.left(new NotFound())
-    if (!sameOrder(aggregate.members, productIds)) this.put({ ...aggregate, members: productIds }, "canonical")
+    if (named.some((id) => this.kindOf(id) !== "product")) return Either.left(new NotFound())
+    if (!sameOrder(aggregate.members, members)) this.put({ ...aggregate, members }, "canonical")
     return done
   }
 

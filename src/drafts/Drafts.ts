@@ -9,7 +9,7 @@ import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { NotFound } from "../model/Errors.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
-import type { Decision, LockedCatalog } from "./CatalogChange.ts"
+import { CatalogChange, type Decision, type LockedCatalog } from "./CatalogChange.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 import { decideCreation, type NewEntity, ownerOf } from "./Creation.ts"
 import {
@@ -224,12 +224,70 @@ const makeMoves = (catalog: CatalogRepo["Type"], writeMoved: ReturnType<typeof m
   }
 }
 
+const makeReads = (
+  catalog: CatalogRepo["Type"],
+  find: ReturnType<typeof makeFind>,
+  definitions: MetafieldDefinitions["Type"],
+  history: HistoryRepo["Type"]
+) => ({
+  /** The values of a draft. `storeId` null: canonical. NotFound: the entity does not exist, or is not on the store. */
+  get: Effect.fn("Drafts.get")(function* (id: EntityId, storeId: StoreId | null) {
+    const { accountId } = yield* CurrentActor
+    const { kind, record } = yield* find(id)
+    if (storeId === null) return toDraft(kind, record, null, record, [])
+    // The values are read after the revision. If the draft changes between both reads, a write with this revision is refused.
+    const found = yield* catalog.versions(accountId, kind, id, storeId)
+    const version = Option.flatMapNullable(found, ({ versions }) => versions[0])
+    if (Option.isNone(found) || Option.isNone(version)) return yield* new NotFound()
+    const { overrides } = version.value
+    const attributes = effective(found.value.attributes, overrides)
+    return toDraft(kind, record, storeId, { ...version.value, attributes }, Object.keys(overrides).sort())
+  }),
+  /**
+   * The draft of an entity for each store, with the values that the store accepted last, ordered by domain. `storeId`: only this
+   * store. NotFound: the entity does not exist, or is not on that store.
+   */
+  projections: Effect.fn("Drafts.projections")(function* (id: EntityId, storeId?: StoreId) {
+    const { accountId } = yield* CurrentActor
+    const kind = yield* catalog.kindOf(accountId, id)
+    if (Option.isNone(kind)) return yield* new NotFound()
+    const record = yield* catalog.projections(accountId, kind.value, id, storeId)
+    const projections = Option.match(record, {
+      onNone: () => [],
+      onSome: (found) => toProjections(kind.value, found)
+    })
+    return storeId !== undefined && projections.length === 0 ? yield* new NotFound() : projections
+  }),
+  /** NotFound: the entity does not exist. */
+  sheet: Effect.fn("Drafts.sheet")(function* (id: EntityId) {
+    const { accountId } = yield* CurrentActor
+    const { kind } = yield* find(id)
+    const found = yield* Effect.orDie(Effect.flatten(catalog.projections(accountId, kind, id)))
+    return toSheet(kind, found, yield* definitions.rules(accountId))
+  }),
+  /** The sheets of these entities of a kind, in this order and at one moment. Unknown ids are left out. */
+  sheets: Effect.fn("Drafts.sheets")(function* (kind: EntityKind, ids: ReadonlyArray<EntityId>) {
+    const { accountId } = yield* CurrentActor
+    const found = yield* catalog.projectionsOfAll(accountId, kind, ids)
+    const rules = yield* definitions.rules(accountId)
+    return found.map((record) => ({ ...record, ...toSheet(kind, record, rules) }))
+  }),
+  /**
+   * The newest changes of an entity's draft that the filter finds, newest first. `limit`: 1 to `maxHistoryEntries`. NotFound: no such
+   * entity.
+   */
+  history: Effect.fn("Drafts.history")(function* (id: EntityId, limit: number, filter: HistoryFilter = {}) {
+    const { accountId } = yield* CurrentActor
+    yield* find(id)
+    return yield* history.list(accountId, id, Math.min(Math.max(limit, 1), maxHistoryEntries), filter)
+  })
+})
+
 const make = Effect.gen(function* () {
   const catalog = yield* CatalogRepo
   const find = makeFind(catalog)
   const write = makeWrite(yield* CatalogChanges)
   const writeMoved = makeWriteMoved(catalog, write)
-  const history = yield* HistoryRepo
   const definitions = yield* MetafieldDefinitions
 
   const updateAll = (id: EntityId, updates: ReadonlyArray<readonly [layer: UpdatedLayer, request: AttributesUpdate]>) =>
@@ -289,58 +347,24 @@ const make = Effect.gen(function* () {
      * are too many. NotFound: also for a store without the entity, and for a newly shown media file that `shown` does not name.
      */
     updateGallery: makeUpdateGallery(write),
+    /**
+     * Adds products at the end of a collection, and takes others out, whatever else changed meanwhile. NotFound: the collection, or a product
+     * to add, does not exist.
+     */
+    changeMembers: Effect.fn("Drafts.changeMembers")(
+      (collectionId: EntityId, add: ReadonlyArray<EntityId>, remove: ReadonlyArray<EntityId>) =>
+        Effect.catchTag(
+          write(
+            collectionId,
+            () => Effect.succeed(onAnyRevision([CatalogChange.ChangeMembers({ collectionId, add, remove })])),
+            add
+          ),
+          "RevisionConflict",
+          Effect.die
+        )
+    ),
     ...makeMoves(catalog, writeMoved),
-    /** The values of a draft. `storeId` null: canonical. NotFound: the entity does not exist, or is not on the store. */
-    get: Effect.fn("Drafts.get")(function* (id: EntityId, storeId: StoreId | null) {
-      const { accountId } = yield* CurrentActor
-      const { kind, record } = yield* find(id)
-      if (storeId === null) return toDraft(kind, record, null, record, [])
-      // The values are read after the revision. If the draft changes between both reads, a write with this revision is refused.
-      const found = yield* catalog.versions(accountId, kind, id, storeId)
-      const version = Option.flatMapNullable(found, ({ versions }) => versions[0])
-      if (Option.isNone(found) || Option.isNone(version)) return yield* new NotFound()
-      const { overrides } = version.value
-      const attributes = effective(found.value.attributes, overrides)
-      return toDraft(kind, record, storeId, { ...version.value, attributes }, Object.keys(overrides).sort())
-    }),
-    /**
-     * The draft of an entity for each store, with the values that the store accepted last, ordered by domain. `storeId`: only this
-     * store. NotFound: the entity does not exist, or is not on that store.
-     */
-    projections: Effect.fn("Drafts.projections")(function* (id: EntityId, storeId?: StoreId) {
-      const { accountId } = yield* CurrentActor
-      const kind = yield* catalog.kindOf(accountId, id)
-      if (Option.isNone(kind)) return yield* new NotFound()
-      const record = yield* catalog.projections(accountId, kind.value, id, storeId)
-      const projections = Option.match(record, {
-        onNone: () => [],
-        onSome: (found) => toProjections(kind.value, found)
-      })
-      return storeId !== undefined && projections.length === 0 ? yield* new NotFound() : projections
-    }),
-    /** NotFound: the entity does not exist. */
-    sheet: Effect.fn("Drafts.sheet")(function* (id: EntityId) {
-      const { accountId } = yield* CurrentActor
-      const { kind } = yield* find(id)
-      const found = yield* Effect.orDie(Effect.flatten(catalog.projections(accountId, kind, id)))
-      return toSheet(kind, found, yield* definitions.rules(accountId))
-    }),
-    /** The sheets of these entities of a kind, in this order and at one moment. Unknown ids are left out. */
-    sheets: Effect.fn("Drafts.sheets")(function* (kind: EntityKind, ids: ReadonlyArray<EntityId>) {
-      const { accountId } = yield* CurrentActor
-      const found = yield* catalog.projectionsOfAll(accountId, kind, ids)
-      const rules = yield* definitions.rules(accountId)
-      return found.map((record) => ({ ...record, ...toSheet(kind, record, rules) }))
-    }),
-    /**
-     * The newest changes of an entity's draft that the filter finds, newest first. `limit`: 1 to `maxHistoryEntries`. NotFound: no such
-     * entity.
-     */
-    history: Effect.fn("Drafts.history")(function* (id: EntityId, limit: number, filter: HistoryFilter = {}) {
-      const { accountId } = yield* CurrentActor
-      yield* find(id)
-      return yield* history.list(accountId, id, Math.min(Math.max(limit, 1), maxHistoryEntries), filter)
-    })
+    ...makeReads(catalog, find, definitions, yield* HistoryRepo)
   }
 })
 

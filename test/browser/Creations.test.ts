@@ -59,5 +59,38 @@ describe.skipIf(!chromiumIsThere)("a new product in Chromium", () => {
         assertNoComplaints(complaints, 400, 404, 502)
       })
     )
+
+    it.scoped("comes into a new collection, without JavaScript on a phone", () =>
+      Effect.gen(function* () {
+        const { cookie } = yield* aMerchant
+        const { complaints, page } = yield* openWindow(yield* aBrowserProgram, { javaScriptEnabled: false })
+        const base = yield* BaseUrl
+        const [name = "", value = ""] = cookie.split("=")
+        yield* Effect.promise(async () => {
+          await page.context().addCookies([{ name, value, url: base }])
+          await page.setViewportSize({ width: 390, height: 800 })
+          await page.goto(`${base}/collections/new`)
+          await page.getByLabel("Title").fill("Summer")
+          await page.getByRole("button", { name: "Create the collection" }).click()
+          await page.getByText("Created as a draft.").waitFor()
+          await page.getByRole("link", { name: "Change its products" }).click()
+          await page.getByRole("searchbox", { name: "Search products" }).last().fill("stove")
+          await page.getByRole("button", { name: "Search" }).last().click()
+          await page.waitForURL(`${base}/collections/products?**search=stove`)
+          await page.getByRole("checkbox", { name: "The stove" }).check()
+          await page.getByRole("button", { name: "Add the selected" }).click()
+          await page.getByText("The products are in the collection now, as a draft.").waitFor()
+          const inside = page.getByRole("region", { name: "In the collection 1 product" })
+          await inside.getByRole("checkbox", { name: "The stove" }).waitFor()
+        })
+        assertNoComplaints(complaints)
+        const withScripts = yield* openWindow(yield* aBrowserProgram)
+        yield* Effect.promise(async () => {
+          await withScripts.page.context().addCookies([{ name, value, url: base }])
+          await withScripts.page.goto(page.url().split("&")[0] ?? "")
+          await assertAccessible(withScripts.page, "collection-products")
+        })
+      })
+    )
   })
 })

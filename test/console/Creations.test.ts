@@ -1,10 +1,10 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { EntityId } from "../../src/model/Ids.ts"
-import { actingAs, anEntity, Drafts } from "../../src/testing/index.ts"
+import { actingAs, anEntity, Catalog, Drafts } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { type Answer, ask, PagesServer } from "../oauth/PagesServer.ts"
-import { aMerchant, aReview, assertForeignForm, assertNotThere, textOf } from "./Merchant.ts"
+import { aMerchant, aReview, assertForeignForm, assertNotThere, csrfOf, textOf } from "./Merchant.ts"
 
 type Form = Readonly<Record<string, string>>
 
@@ -183,6 +183,44 @@ layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
       const alone = yield* fill("/media/new", { url: "https://cdn.example/x.png" })
       assert.strictEqual(leadsTo(alone.answer), `/entity?id=${alone.form.id}&note=created`)
       assert.match(textOf(yield* ask(`/media`, { cookie })), /x\.png/)
+    })
+  )
+
+  it.effect("a collection, whose products are then changed", () =>
+    Effect.gen(function* () {
+      const { actor, fill, open, send, stove, tent } = yield* aCreator
+      const collection = idIn(leadsTo((yield* fill("/collections/new", { title: "Summer" })).answer))
+      const address = `/collections/products?id=${collection}`
+      assert.include((yield* open(`/entity?id=${collection}`)).text, `href="${address}"`)
+      const first = yield* open(address)
+      assert.match(
+        textOf(first),
+        /In the collection 0 products There is no product in the collection yet\. Add products/
+      )
+      const path = "/collections/products"
+      const form = { csrf: csrfOf(first), id: collection }
+      const none = yield* send(path, { ...form, do: "add" })
+      assert.strictEqual(none.status, 400)
+      assert.deepStrictEqual(problemsIn(none), ["Select at least one product first."])
+      const added = yield* send(path, { ...form, do: "add", [`product-${tent}`]: "yes", [`product-${stove}`]: "yes" })
+      assert.strictEqual(leadsTo(added), `${address}&note=added`)
+      assert.match(textOf(yield* open(address)), /In the collection 2 products Products The (tent|stove)/)
+      const removed = yield* send(path, { ...form, do: "remove", [`product-${tent}`]: "yes", search: "tent" })
+      assert.strictEqual(leadsTo(removed), `${address}&search=tent&note=removed`)
+      const left = textOf(yield* open(`${address}&search=tent`))
+      assert.match(left, /In the collection 1 product Products The stove/)
+      assert.match(left, /Add products Search Products The tent/)
+      const strangers = yield* aMerchant
+      assertNotThere(yield* send(path, { ...form, do: "add", [`product-${strangers.tent}`]: "yes" }))
+      assertNotThere(yield* send(path, { ...form, do: "add", "product-x": "yes" }))
+      assertNotThere(yield* send(path, { ...form, id: tent, do: "add", [`product-${stove}`]: "yes" }))
+      assertNotThere(yield* open(`/collections/products?id=${strangers.tent}`))
+      assertForeignForm(yield* send(path, { ...form, csrf: "x", do: "add", [`product-${tent}`]: "yes" }))
+      const related = yield* Effect.flatMap(Catalog, (catalog) =>
+        catalog.related(EntityId.make(collection), { limit: 10 })
+      ).pipe(actingAs(actor))
+      assert.include(related.text, stove)
+      assert.notInclude(related.text, tent)
     })
   )
 

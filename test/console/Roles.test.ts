@@ -80,11 +80,13 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
   ],
   edit: [
     "GET /collections/new",
+    "GET /collections/products",
     "GET /media/new",
     "GET /products/new",
     "GET /settings/connections/undo",
     "GET /variants/new",
     "POST /collections/new",
+    "POST /collections/products",
     "POST /data-health/issues/equal",
     "POST /data-health/issues/fill",
     "POST /data-health/scan",

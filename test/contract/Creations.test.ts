@@ -217,6 +217,45 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
+      it.effect("products come to the end of a collection, and others leave it", () =>
+        inAccount(([a]) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const [tent, stove, map] = yield* Effect.forEach(["Tent", "Stove", "Map"], (title) =>
+              anEntity("product", { title })
+            )
+            assert(tent !== undefined && stove !== undefined && map !== undefined)
+            const id = yield* newId
+            yield* create(NewEntity.Collection({ id, attributes: edits({ title: "Summer" }), storeIds: [a.id] }))
+            const membersOf = Effect.map(
+              Effect.flatMap(Catalog, (catalog) => catalog.related(id, { limit: 10 })),
+              ({ text }) =>
+                (JSON.parse(text) as { products: ReadonlyArray<{ id: string }> }).products.map((product) => product.id)
+            )
+            yield* drafts.changeMembers(id, [tent, stove, tent], [])
+            const { draft_revision } = yield* drafts.changeMembers(id, [map, tent], [stove])
+            assert.deepStrictEqual(yield* membersOf, [tent, map])
+            // Nothing changes, so the revision stays.
+            assert.deepInclude(yield* drafts.changeMembers(id, [map], [stove]), { draft_revision })
+            assert.deepStrictEqual((yield* drafts.history(id, 10)).map(({ action }) => action).slice(0, 2), [
+              "members",
+              "members"
+            ])
+            const others = yield* anAccount({ domains: ["d.example"] })
+            const theirs = yield* actingAs(others.actor)(anEntity("product", { title: "Theirs" }))
+            for (const [collectionId, product] of [
+              [id, theirs],
+              [id, id],
+              [nobody, tent],
+              [tent, map]
+            ] as const) {
+              const error = yield* Effect.flip(drafts.changeMembers(collectionId, [product], []))
+              assert.strictEqual(error._tag, "NotFound")
+            }
+            assert.deepStrictEqual(yield* membersOf, [tent, map])
+          })
+        )
+      )
       it.effect("wrong values are refused, and nothing is written", () =>
         inAccount(() =>
           Effect.gen(function* () {

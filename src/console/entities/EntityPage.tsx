@@ -23,7 +23,7 @@ import {
   storeNameOf,
   titleOr
 } from "../Naming.tsx"
-import { newDropOf, pageOf, paths, reviewPath } from "../Paths.ts"
+import { collectionProductsOf, newDropOf, pageOf, paths, reviewPath } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { fields, hiddenFieldsOf, selectionOfOne } from "../selections/SelectionForm.ts"
 import { Table } from "../Table.tsx"
@@ -252,6 +252,19 @@ const RelatedTo = ({ kind, related }: { readonly kind: EntityKind; readonly rela
   )
 }
 
+const ChangeProducts = ({ id, kind }: { readonly kind: EntityKind; readonly id: EntityId }) => {
+  const t = useWords()
+  return kind !== "collection" ? null : (
+    <Allowed to="edit">
+      <p>
+        <a class="button plain" href={collectionProductsOf(id)}>
+          {t("Change its products")}
+        </a>
+      </p>
+    </Allowed>
+  )
+}
+
 /** A drop needs a store with a platform. */
 const canSchedule = (sheet: Sheet, linked: ReadonlyArray<Store>) =>
   sheet.stores.some(({ projection: { store_id } }) =>
@@ -463,6 +476,7 @@ export const EntityPage = ({
         <OnStores kind={kind} record={record} linked={linked} csrf={visitor.csrf} />
       </Live>
       <RelatedTo kind={kind} related={related} />
+      <ChangeProducts kind={kind} id={record.id} />
       <EntityHistory
         history={history}
         linked={linked}

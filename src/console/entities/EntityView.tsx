@@ -30,7 +30,8 @@ export const firstEntries = 50
 export const maxEntries = 250
 
 const rows = Schema.Array(EntityRow)
-const readRelated = Schema.decode(
+/** Reads the answer of `Catalog.related`. */
+export const readRelated = Schema.decode(
   Schema.parseJson(
     Schema.Struct({
       variants: rows,
