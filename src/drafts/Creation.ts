@@ -17,7 +17,7 @@ import {
 } from "../model/ProductOptions.ts"
 import { textMisfit } from "../model/Text.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
-import { maxGallery, typesFor } from "./DraftWrite.ts"
+import { maxGallery, typesFor, unlessAny } from "./DraftWrite.ts"
 import { PartsMoved } from "./StoreMembership.ts"
 
 type Edits = ReadonlyArray<AttributeEdit>
@@ -64,9 +64,6 @@ type Decided<E = Refusal> = Either.Either<ReadonlyArray<CatalogChange>, E>
 
 const refuse = (path: string, message: string) => Either.left(ValidationFailed.at(path, message))
 
-const unlessAny = (issues: ReadonlyArray<Issue>): Either.Either<void, ValidationFailed> =>
-  issues.length === 0 ? Either.void : Either.left(new ValidationFailed({ issues }))
-
 const issuesOf = (kind: EntityKind, edits: Edits, rules: KeyRules) => {
   const texts = textIssues(edits)
   return texts.length > 0 ? texts : attributeIssues(kind, edits, rules, [])
@@ -80,13 +77,14 @@ const titledIssues = (kind: EntityKind, edits: Edits, rules: KeyRules): Readonly
   ...issuesOf(kind, edits, rules)
 ]
 
+/** `decided`: values that do not depend on the edits, and win over them. */
 const createEntity = (
   { id, kind, parentId }: { readonly id: EntityId; readonly kind: EntityKind; readonly parentId?: EntityId },
   edits: Edits,
   rules: KeyRules,
-  others: Readonly<Record<string, string>> = {}
+  decided: Readonly<Record<string, string>> = {}
 ) => {
-  const values = { ...others, ...Object.fromEntries(edits.map(({ key, value }) => [key, value])) }
+  const values = { ...Object.fromEntries(edits.map(({ key, value }) => [key, value])), ...decided }
   return CatalogChange.CreateEntity({
     id,
     kind,
@@ -315,14 +313,6 @@ const decideMedia = (
 /** The entity that a new one belongs to: the product of a variant, or the entity whose gallery shows a picture. */
 export const ownerOf = (entity: NewEntity): EntityId | null =>
   entity._tag === "Variant" ? entity.productId : entity._tag === "Media" ? entity.shownBy : null
-
-/** The kind of a new entity. */
-export const kindOf = NewEntity.$match({
-  Product: (): EntityKind => "product",
-  Variant: (): EntityKind => "variant",
-  Collection: (): EntityKind => "collection",
-  Media: (): EntityKind => "media"
-})
 
 /**
  * Checks the values of a new entity by the rules of their keys, and decides the changes. ValidationFailed: the id is taken, too.

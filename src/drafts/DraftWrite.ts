@@ -54,7 +54,7 @@ export type Draft = typeof Draft.Type
 
 type Decided<E = NotFound | ValidationFailed> = Either.Either<Decision, E>
 
-const unlessAny = (issues: ReadonlyArray<Issue>): Either.Either<void, ValidationFailed> =>
+export const unlessAny = (issues: ReadonlyArray<Issue>): Either.Either<void, ValidationFailed> =>
   issues.length === 0 ? Either.void : Either.left(new ValidationFailed({ issues }))
 
 const find = ({ aggregates }: LockedCatalog, id: EntityId) =>
