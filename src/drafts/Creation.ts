@@ -162,10 +162,48 @@ const optionIssues = (texts: Readonly<Record<string, string>>, rules: KeyRules):
     return message === undefined ? [] : [{ path, message }]
   })
 
+/** An option value for comparison: people read values that differ in case, blanks or invisible characters as the same. */
+const folded = (value: string) =>
+  value
+    .normalize("NFKC")
+    .replaceAll(/\p{Cf}/gu, "")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+    .toLowerCase()
+
+const joinFolded = (value: (key: string) => string) => joinOptions((key) => folded(value(key)))
+
 /** Whether a variant has these option values in the catalog or on one of its stores. */
 const hasOptions = ({ attributes, versions }: Aggregate, options: string) =>
   [attributes, ...versions.map(({ overrides }) => effective(attributes, overrides))].some(
-    (layer) => joinOptions((key) => valueOf(layer, key)) === options
+    (layer) => joinFolded((key) => valueOf(layer, key)) === options
+  )
+
+/** The values of an entity on a store. */
+const onStore = ({ attributes, versions }: Aggregate, storeId: StoreId): Valued | undefined => {
+  const version = versions.find((each) => each.storeId === storeId)
+  return version === undefined ? undefined : { attributes: effective(attributes, version.overrides) }
+}
+
+/** Whether a store has another number of options than the catalog, so that the new variant would lack a value there, or have one too many. */
+const differsOnStore = (product: Aggregate, variants: ReadonlyArray<Aggregate>, options: ProductOptions) =>
+  product.storeIds.some((storeId) => {
+    const there = onStore(product, storeId)
+    const variantsThere = variants.flatMap((variant) => onStore(variant, storeId) ?? [])
+    return there !== undefined && variantsThere.length > 0 && optionsOf(there, variantsThere).length !== options.length
+  })
+
+/** Whether a variant lacks the value of an option before one that is in use. */
+const hasGaps = (variants: ReadonlyArray<Valued>) => {
+  const used = optionKeys.map((key) => variants.some(({ attributes }) => valueOf(attributes, key) !== ""))
+  return used.lastIndexOf(true) >= used.filter(Boolean).length
+}
+
+/** Whether a platform has the product, or may have it. A publish cannot give a live product its first option. */
+const mayBeLive = ({ versions }: Aggregate) =>
+  versions.some(
+    ({ lastPublishStatus, platformId }) =>
+      platformId !== null || lastPublishStatus === "pending" || lastPublishStatus === "failed"
   )
 
 /** Gives a product without options its first one. Only one variant can have the option's former value. */
@@ -241,8 +279,18 @@ const decideVariant = (
       return yield* refuse("", `The product has ${maxVariants} variants, the most that stores accept.`)
     yield* unlessAny(issuesOf("variant", entity.attributes, rules))
     const before = optionsOf(product, variants)
-    if (before.length === 0 && variants.length > 1)
+    if (hasGaps(variants) || (before.length === 0 && variants.length > 1))
       return yield* refuse("", "The variants of the product have no option values: give them values first.")
+    if (differsOnStore(product, variants, before))
+      return yield* refuse(
+        "",
+        "The product has other options on one of its stores: give it the same options there first."
+      )
+    if (before.length === 0 && variants.length > 0 && mayBeLive(product))
+      return yield* refuse(
+        "",
+        "The product was published without options. Create its first option in the shop, then refresh the store."
+      )
     const addVariant = (values: Readonly<Record<string, string>>, options: string) => [
       createEntity({ id: entity.id, kind: "variant", parentId: product.id }, entity.attributes, rules, values),
       ...addTo(entity.id, product.storeIds),
@@ -252,22 +300,23 @@ const decideVariant = (
     const first = before.length === 0 ? yield* decideFirstOption(entity, variants[0], rules) : undefined
     const options = first?.options ?? (yield* decideNextOptions(entity, before, rules))
     const values = optionValues(entity.optionValues)
-    const joined = joinOptions((key) => values[key] ?? "")
-    const isTaken =
-      first === undefined
-        ? variants.some((variant) => hasOptions(variant, joined))
-        : entity.firstOption?.former === entity.optionValues[0] && variants.length > 0
-    if (isTaken) return yield* refuse("option_values.0", "another variant of the product has these option values")
+    const joined = joinFolded((key) => values[key] ?? "")
+    const isFormer =
+      first !== undefined &&
+      joined === joinFolded((key) => (key === "option1" ? (entity.firstOption?.former ?? "") : ""))
+    if (isFormer || variants.some((variant) => hasOptions(variant, joined)))
+      return yield* refuse("option_values.0", "another variant of the product has these option values")
     return [...(first?.changes ?? []), ...addVariant(values, JSON.stringify(options))]
   })
 
-/** The name of the file at an address, for lists. */
+/** The name of the file at an address: decoded, unless it is no name of a file then. */
 const fileNameOf = (url: string) => {
   const name = new URL(url).pathname.split("/").at(-1) ?? ""
   try {
-    return decodeURIComponent(name)
+    const decoded = decodeURIComponent(name)
+    return /^[^\p{C}/\\]{1,255}$/u.test(decoded) ? decoded : name.slice(-255)
   } catch {
-    return name
+    return name.slice(-255)
   }
 }
 
@@ -310,6 +359,15 @@ const decideMedia = (
     ]
   })
 
+/** A handle made of a title, as Shopify makes it; empty if the title has no letters and digits. */
+export const handleOf = (title: string): string =>
+  title
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, "-")
+    .slice(0, 200)
+    .replaceAll(/^-+|-+$/g, "")
+
 /** The entity that a new one belongs to: the product of a variant, or the entity whose gallery shows a picture. */
 export const ownerOf = (entity: NewEntity): EntityId | null =>
   entity._tag === "Variant" ? entity.productId : entity._tag === "Media" ? entity.shownBy : null
@@ -322,9 +380,12 @@ export const ownerOf = (entity: NewEntity): EntityId | null =>
 export const decideCreation =
   (entity: NewEntity, rules: KeyRules) =>
   (locked: LockedCatalog): Decided<Refusal | PartsMoved> =>
-    NewEntity.$match(entity, {
-      Product: (product) => decideProduct(product, rules),
-      Variant: (variant) => decideVariant(variant, rules, locked),
-      Collection: (collection) => decideCollection(collection, rules),
-      Media: (media) => decideMedia(media, rules, locked)
-    })
+    // First, so that a form that is sent twice is not refused for what it has created.
+    locked.aggregates.has(entity.id)
+      ? refuse("id", "an entity with this id exists already")
+      : NewEntity.$match(entity, {
+          Product: (product) => decideProduct(product, rules),
+          Variant: (variant) => decideVariant(variant, rules, locked),
+          Collection: (collection) => decideCollection(collection, rules),
+          Media: (media) => decideMedia(media, rules, locked)
+        })

@@ -7,11 +7,11 @@ import { CurrentActor } from "../model/Actor.ts"
 import { type Attributes, EntityKind, effective, toTriples } from "../model/Attribute.ts"
 import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { NotFound } from "../model/Errors.ts"
-import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import { CatalogChange, type Decision, type LockedCatalog } from "./CatalogChange.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
-import { decideCreation, type NewEntity, ownerOf } from "./Creation.ts"
+import { decideCreation, handleOf, type NewEntity, ownerOf } from "./Creation.ts"
 import {
   type AttributesUpdate,
   checkUpdate,
@@ -173,21 +173,42 @@ const makePartsOf = (find: ReturnType<typeof makeFind>) => (entity: NewEntity) =
   )
 }
 
+/** Handles that are tried. Handles need not differ, but a shop refuses a second one. */
+const maxHandles = 20
+
+/** Gives a product or collection without a handle one of its title that no other entity has: by it a CSV import finds the product again. */
+const makeWithHandle = (catalog: CatalogRepo["Type"]) => (entity: NewEntity) =>
+  Effect.gen(function* () {
+    if (entity._tag !== "Product" && entity._tag !== "Collection") return entity
+    const valueIn = (key: string) => entity.attributes.find((edit) => edit.key === key)?.value ?? ""
+    const base = handleOf(valueIn("title"))
+    if (valueIn("handle") !== "" || base === "") return entity
+    const { accountId } = yield* CurrentActor
+    let handle = base
+    for (let number = 2; number <= maxHandles; number++) {
+      if ((yield* catalog.withHandle(accountId, handle)).length === 0) break
+      handle = `${base}-${number}`
+    }
+    return { ...entity, attributes: [...entity.attributes, { key: "handle", value: handle }] }
+  })
+
 const makeCreate = (
+  catalog: CatalogRepo["Type"],
   find: ReturnType<typeof makeFind>,
   definitions: MetafieldDefinitions["Type"],
   write: ReturnType<typeof makeWrite>
 ) => {
   const partsOf = makePartsOf(find)
+  const withHandle = makeWithHandle(catalog)
   const writeWithParts = makeWriteWithParts(write)
-  return Effect.fn("Drafts.create")((entity: NewEntity) => {
-    const decide = (accountId: AccountId) => (locked: LockedCatalog) =>
+  return Effect.fn("Drafts.create")(function* (given: NewEntity) {
+    const { accountId } = yield* CurrentActor
+    const entity = yield* withHandle(given)
+    const decide = (locked: LockedCatalog) =>
       Effect.flatMap(definitions.rules(accountId), (rules) =>
         Either.map(decideCreation(entity, rules)(locked), onAnyRevision)
       )
-    return Effect.flatMap(CurrentActor, ({ accountId }) =>
-      writeWithParts(entity.id, partsOf(entity), decide(accountId))
-    ).pipe(Effect.catchTag("RevisionConflict", Effect.die))
+    return yield* Effect.catchTag(writeWithParts(entity.id, partsOf(entity), decide), "RevisionConflict", Effect.die)
   })
 }
 
@@ -320,7 +341,7 @@ const make = Effect.gen(function* () {
      * also if the id is taken (`id`), or another variant of the product has the same option values. NotFound: the product, the entity whose
      * gallery shows the picture, or a store does not exist.
      */
-    create: makeCreate(find, definitions, write),
+    create: makeCreate(catalog, find, definitions, write),
     /** Writes canonical values. `null` empties a value. */
     updateAttributes: Effect.fn("Drafts.updateAttributes")((id: EntityId, request: AttributesUpdate) =>
       update(id, { storeId: null }, request)

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { EntityId } from "../../src/model/Ids.ts"
-import { actingAs, anEntity, Catalog, Drafts } from "../../src/testing/index.ts"
+import { actingAs, anEntity, Catalog, Drafts, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { type Answer, ask, PagesServer } from "../oauth/PagesServer.ts"
 import { aMerchant, aReview, assertForeignForm, assertNotThere, csrfOf, textOf } from "./Merchant.ts"
@@ -77,6 +77,19 @@ layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
     })
   )
 
+  it.effect("nothing if a chosen store was unlinked meanwhile", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, files, fill } = yield* aCreator
+      yield* Effect.flatMap(Stores, (stores) => stores.unlink(files.domain)).pipe(actingAs(actor))
+      const { answer } = yield* fill("/products/new?of=x", { title: "Lantern", [`store-${files.id}`]: "yes" })
+      assert.strictEqual(answer.status, 409)
+      assert.deepStrictEqual(problemsIn(answer), [
+        "A store that you chose is not linked any more. Check the stores, then send the form again."
+      ])
+      assert.match(textOf(yield* ask("/products?search=Lantern", { cookie })), /Nothing was found/)
+    })
+  )
+
   it.effect("all stores are chosen at first", () =>
     Effect.gen(function* () {
       const { files, open, shop } = yield* aCreator
@@ -121,7 +134,7 @@ layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
 
   it.effect("a variant of a product: the first option, then a value of it", () =>
     Effect.gen(function* () {
-      const { fill, open, valuesOf } = yield* aCreator
+      const { fill, open, send, valuesOf } = yield* aCreator
       const product = idIn(leadsTo((yield* fill("/products/new", { title: "Mug", sku: "M-1" })).answer))
       const address = `/variants/new?of=${product}`
       assert.include((yield* open(`/entity?id=${product}`)).text, `href="${address}"`)
@@ -148,7 +161,15 @@ layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
       assert.deepStrictEqual(problemsIn(taken.answer), [
         "Size: another variant of the product has these option values."
       ])
-      assert.strictEqual(leadsTo((yield* fill(address, { "option-0": "M" })).answer).split("#")[1], "variants")
+      const third = yield* fill(address, { "option-0": "M" })
+      assert.strictEqual(leadsTo(third.answer), `/entity?id=${product}&note=variant-created#variants`)
+      assert.strictEqual(leadsTo(yield* send("/variants/new", third.form)), leadsTo(third.answer))
+      // The form was opened before the product had an option.
+      const late = yield* send("/variants/new", { ...first.form, id: String(none.form.id), "option-name": "Color" })
+      assert.strictEqual(late.status, 409)
+      assert.deepStrictEqual(problemsIn(late), [
+        "The options of the product have changed since you opened this form. Check the values, then send it again."
+      ])
       assert.strictEqual((yield* valuesOf(product)).options, '[{"name":"Size","values":["S","L","M"]}]')
     })
   )
@@ -158,6 +179,8 @@ layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
       const { actor, fill, open, valuesOf } = yield* aCreator
       const product = yield* anEntity("product", { title: "Map" }).pipe(actingAs(actor))
       assert.match(textOf(yield* open(`/entity?id=${product}`)), /Variants There is no variant yet\. Add a variant/)
+      const unnamed = yield* fill(`/variants/new?of=${product}`, { "option-0": "A4" })
+      assert.deepStrictEqual(problemsIn(unnamed.answer), ["Option: must not be empty."])
       const { answer, form } = yield* fill(`/variants/new?of=${product}`, { sku: "MAP" })
       leadsTo(answer)
       assert.deepStrictEqual(yield* valuesOf(String(form.id)), {

@@ -262,7 +262,10 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
   "src/access/SignIns.ts": [],
   "src/access/Users.ts": ["must be admin for the first user of an account"],
   "src/bulk/BulkJobs.ts": ["The job has a list of entities already."],
-  "src/drafts/Creation.ts": ["must name the option by which the variants differ, because the product has none"],
+  "src/drafts/Creation.ts": [
+    "must name the option by which the variants differ, because the product has none",
+    "an entity with this id exists already"
+  ],
   "src/drops/DropExecution.ts": ["Step X1 of drop X1 failed"],
   "src/drops/Drops.ts": ["Looking for due drops failed"],
   "src/health/ScanJobs.ts": [],

@@ -6,7 +6,7 @@ import type { AttributeEdit } from "../../src/model/AttributeRules.ts"
 import { EntityId, nilUuid, StoreId } from "../../src/model/Ids.ts"
 import type { Store } from "../../src/model/Store.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
-import { actingAs, anAccount, anEntity, Drafts } from "../../src/testing/index.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
 const nobody = EntityId.make(nilUuid)
@@ -73,6 +73,7 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual(yield* valuesOf(entity.id), {
               title: "Tent",
               vendor: "Hill",
+              handle: "tent",
               options: '[{"name":"Title","values":["Default Title"]}]'
             })
             const [variantId = nobody] = variantIds
@@ -162,6 +163,89 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
+      it.effect("values that people read as the same are the same, and stores must have the same options", () =>
+        inAccount(([a, b]) =>
+          Effect.gen(function* () {
+            const options = '[{"name":"Size","values":["XL"]}]'
+            const product = yield* anEntity("product", { title: "Tent", options }, { on: [a, b] })
+            const large = yield* anEntity("variant", { option1: "XL" }, { on: [a, b], of: product })
+            const at = (id: EntityId, values: ReadonlyArray<string>, first: FirstOption | null = null) =>
+              Effect.flatMap(aVariant(id, values, first), refused)
+            const taken = [
+              { path: "option_values.0", message: "another variant of the product has these option values" }
+            ]
+            for (const value of ["xl", " XL ", "X\u200bL", "ＸＬ"])
+              assert.deepStrictEqual(yield* at(product, [value]), taken)
+            const translated = { draft_revision: 1, attributes: edits({ option1: "特大" }) }
+            yield* (yield* Drafts).updateVersionAttributes(large, b.id, translated)
+            yield* create(yield* aVariant(product, ["S"]))
+            const differs = [
+              {
+                path: "",
+                message: "The product has other options on one of its stores: give it the same options there first."
+              }
+            ]
+            yield* (yield* Drafts).updateVersionAttributes(large, b.id, {
+              draft_revision: 2,
+              attributes: edits({ option2: "Red" })
+            })
+            assert.deepStrictEqual(yield* at(product, ["M"]), differs)
+            const plain = yield* aProduct({ title: "Map" }, [a.id, b.id])
+            yield* create(plain)
+            const [only = nobody] = (yield* (yield* Catalog).get("product", plain.id)).variantIds
+            yield* (yield* Drafts).updateVersionAttributes(only, b.id, {
+              draft_revision: 1,
+              attributes: edits({ option1: "L" })
+            })
+            assert.deepStrictEqual(yield* at(plain.id, ["L"], { name: "Size", former: "S" }), differs)
+            const gap = yield* anEntity("product", { title: "Rope", options }, {})
+            yield* anEntity("variant", { option2: "XL" }, { of: gap })
+            assert.deepStrictEqual(yield* at(gap, ["M"]), [
+              { path: "", message: "The variants of the product have no option values: give them values first." }
+            ])
+          })
+        )
+      )
+      it.effect("a product that may be live gets no first option, because no publish would send its name", () =>
+        inAccount(([a]) =>
+          Effect.gen(function* () {
+            const product = yield* aProduct({ title: "Tent" }, [a.id])
+            yield* create(product)
+            const at = Effect.flatMap(aVariant(product.id, ["L"], { name: "Size", former: "S" }), refused)
+            const live = [
+              {
+                path: "",
+                message:
+                  "The product was published without options. Create its first option in the shop, then refresh the store."
+              }
+            ]
+            const apply = (change: CatalogChange) =>
+              Effect.flatMap(CatalogChanges, (service) => Effect.orDie(service.apply([change])))
+            const on = { entityId: product.id, storeId: a.id }
+            yield* apply(CatalogChange.RequestPublish(on))
+            assert.deepStrictEqual(yield* at, live)
+            yield* apply(CatalogChange.AcceptPublish({ ...on, platformId: "gid://shopify/Product/1" }))
+            assert.deepStrictEqual(yield* at, live)
+          })
+        )
+      )
+      it.effect("a title makes a handle that no other product or collection has", () =>
+        inAccount(() =>
+          Effect.gen(function* () {
+            const handleOf = (title: string, values: Readonly<Record<string, string>> = {}) =>
+              Effect.gen(function* () {
+                const entity = yield* aProduct({ title, ...values })
+                yield* create(entity)
+                return (yield* valuesOf(entity.id)).handle
+              })
+            assert.strictEqual(yield* handleOf("  Zelt & Über-Zelt! "), "zelt-über-zelt")
+            assert.strictEqual(yield* handleOf("Zelt, über Zelt"), "zelt-über-zelt-2")
+            assert.strictEqual(yield* handleOf("دلة قهوة"), "دلة-قهوة")
+            assert.isUndefined(yield* handleOf("!!!"))
+            assert.strictEqual(yield* handleOf("Tent", { handle: "own" }), "own")
+          })
+        )
+      )
       it.effect("a product without variants gets one without options, or with its first option", () =>
         inAccount(() =>
           Effect.gen(function* () {
@@ -198,6 +282,15 @@ for (const engine of featureServiceEngines) {
               )
             const first = yield* addPicture("https://cdn.example/a%20tent.png?v=1")
             const second = yield* addPicture("https://cdn.example/%E0%A4%A.png")
+            for (const [name, shown] of [
+              ["a%0Ab%2Fc.png", "a%0Ab%2Fc.png"],
+              ["a%00.png", "a%00.png"],
+              ["x".repeat(300), "x".repeat(255)]
+            ]) {
+              const id = yield* newId
+              yield* create(NewEntity.Media({ id, url: `https://cdn.example/${name}`, attributes: [], shownBy: null }))
+              assert.strictEqual((yield* valuesOf(id)).file_name, shown)
+            }
             assert.deepStrictEqual(yield* valuesOf(first), {
               url: "https://cdn.example/a%20tent.png?v=1",
               file_name: "a tent.png",

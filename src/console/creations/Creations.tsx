@@ -16,11 +16,11 @@ import { savedPicturePath } from "../entities/Gallery.tsx"
 import { viewOf } from "../entities/GridAddress.ts"
 import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
-import { type Words, wordsIn } from "../languages/Words.tsx"
+import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
 import { idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { fieldOf, formNames, formOf, newEntityOf } from "./NewEntityForm.ts"
+import { fieldOf, formNames, formOf, type NewEntityForm, namesOf, newEntityOf } from "./NewEntityForm.ts"
 import { type NewEntityContent, NewEntityPage, type Owner } from "./NewEntityPage.tsx"
 
 const routes = {
@@ -53,6 +53,21 @@ const misfitsOf = (t: Words, kind: EntityKind, { issues }: ValidationFailed, opt
     }
   })
 
+/** What has changed since the form was opened. `linked`: the number of chosen stores that are still linked. */
+const outdatedIn = (
+  given: Parameters,
+  { storeIds }: NewEntityForm,
+  owner: Owner | null,
+  linked: number
+): Sentence | undefined => {
+  if (storeIds.length > linked)
+    return "A store that you chose is not linked any more. Check the stores, then send the form again."
+  const madeFor = given.get(formNames.madeFor)
+  return owner !== null && madeFor !== undefined && madeFor !== namesOf(owner.options)
+    ? "The options of the product have changed since you opened this form. Check the values, then send it again."
+    : undefined
+}
+
 /** The pages that create products, variants, collections and pictures. */
 export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surfaceOf(
   routes,
@@ -64,7 +79,7 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
 
     const ownerIn = (kind: EntityKind, given: Parameters) =>
       Effect.gen(function* () {
-        if (!given.names.includes(formNames.owner)) return null
+        if ((kind !== "variant" && kind !== "media") || !given.names.includes(formNames.owner)) return null
         const id = yield* idOf(EntityId, given, formNames.owner)
         const { kind: ofOwner, attributes } = yield* drafts.sheet(id)
         const record = yield* catalog.get(ofOwner, id)
@@ -121,8 +136,10 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
           )
           if (entity === undefined) return yield* new NotFound()
           const done = after(kind, id, owner, given)
+          const outdated = outdatedIn(given, form, owner, chosen.length)
           const refuse = (misfits: ReadonlyArray<Misfit>, status: number) =>
             show(visitor, { kind, id, owner, form, misfits }, status)
+          if (outdated !== undefined) return yield* refuse([{ field: "", message: outdated }], 409)
           return yield* drafts.create(entity).pipe(
             Effect.as(done),
             Effect.catchTags({

@@ -48,9 +48,14 @@ export const formNames = {
   owner: "of",
   store: "store-",
   option: "option-",
+  /** The names of the product's options that the form was made for, as JSON. */
+  madeFor: "options",
   optionName: "option-name",
   former: "option-former"
 } as const
+
+/** The names of options, to notice that they changed after the form was opened. */
+export const namesOf = (options: ProductOptions): string => JSON.stringify(options.map(({ name }) => name))
 
 /** The form as typed. */
 export interface NewEntityForm {
@@ -106,7 +111,7 @@ export const newEntityOf = (
       return NewEntity.Media({ id, attributes, url: values.url ?? "", shownBy: owner })
     case "variant": {
       if (owner === null) return undefined
-      const isPlain = !hasVariants && firstOption.name === ""
+      const isPlain = !hasVariants && firstOption.name === "" && optionValues[0] === ""
       return NewEntity.Variant({
         id,
         productId: owner,

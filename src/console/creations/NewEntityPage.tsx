@@ -12,7 +12,7 @@ import type { Sentence } from "../languages/Words.tsx"
 import { EntityLink } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
-import { formNames, type NewEntityForm, type NewField, newFields } from "./NewEntityForm.ts"
+import { formNames, type NewEntityForm, type NewField, namesOf, newFields } from "./NewEntityForm.ts"
 
 interface KindWords {
   readonly path: string
@@ -177,7 +177,12 @@ export const NewEntityPage = (content: NewEntityContent) => {
       )}
       <form method="post" action={path} class="sheet fields">
         <HiddenFields csrf={visitor.csrf} id={id} />
-        <Hidden of={[[formNames.owner, owner?.record.id]]} />
+        <Hidden
+          of={[
+            [formNames.owner, owner?.record.id],
+            [formNames.madeFor, needsOptions ? namesOf(owner.options) : undefined]
+          ]}
+        />
         {needsOptions && <Options {...content} owner={owner} />}
         {newFields[kind].map((field, index) => (
           <Text

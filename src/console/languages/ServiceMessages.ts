@@ -116,6 +116,8 @@ export const messages: ReadonlyArray<Sentence> = [
   "the {kind} was never published to this store: publish it first",
   "another variant of the product has these option values",
   "The variants of the product have no option values: give them values first.",
+  "The product has other options on one of its stores: give it the same options there first.",
+  "The product was published without options. Create its first option in the shop, then refresh the store.",
   "The product has {count} variants, the most that stores accept.",
   "The gallery has {count} pictures, the most that stores accept.",
   "The outcome of the publish is unknown.",
