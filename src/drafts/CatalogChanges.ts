@@ -133,7 +133,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
           if (isEmpty(plan)) return locked
           if (author.importId === null) {
             yield* drafts.save(accountId, plan)
-            yield* history.record(accountId, author, layerChanges(plan, locked.revisions), locked.sequences)
+            yield* history.record(accountId, author, layerChanges(plan, locked.revisions), locked.sequences, locked.now)
             // The counter comes last: otherwise a reader could pass changes that are not committed, and writers could deadlock.
             yield* drafts.raise(accountId, plan)
           } else {

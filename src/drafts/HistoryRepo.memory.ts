@@ -2,7 +2,7 @@ import { Clock, Effect, Layer, Ref } from "effect"
 import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
-import { fromMillis } from "../model/Timestamp.ts"
+import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { authorOf, type HistoryEntry, maxHistoryEntries } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
 
@@ -30,11 +30,12 @@ export const layerHistoryRepoMemory = Layer.effect(
     const append = (
       accountId: AccountId,
       dropId: DropId | null,
-      entriesOf: (account: MemoryAccount) => ReadonlyArray<Omit<MemoryHistory, "at" | "drop" | "store_domain">>
+      entriesOf: (account: MemoryAccount) => ReadonlyArray<Omit<MemoryHistory, "at" | "drop" | "store_domain">>,
+      at?: Timestamp
     ) =>
       Effect.flatMap(Clock.currentTimeMillis, (millis) =>
         updateAccount(store, accountId, (account) => {
-          const added = { at: fromMillis(millis), drop: dropOf(account, dropId), store_domain: null }
+          const added = { at: at ?? fromMillis(millis), drop: dropOf(account, dropId), store_domain: null }
           return {
             ...account,
             history: [...account.history, ...entriesOf(account).map((entry) => ({ ...entry, ...added }))]
@@ -42,19 +43,23 @@ export const layerHistoryRepoMemory = Layer.effect(
         })
       )
     return {
-      record: (accountId, { by, dropId, importId, undoOf }, changes) =>
-        append(accountId, dropId, (account) =>
-          changes.map(({ action, changes, draftRevision, entityId, storeId }) => ({
-            entityId,
-            draft_revision: draftRevision,
-            actor: by,
-            import_id: importId,
-            undo_of: undoOf === null ? null : { id: undoOf, name: nameIn(account, undoOf) },
-            store_id: storeId,
-            action,
-            changes,
-            error: null
-          }))
+      record: (accountId, { by, dropId, importId, undoOf }, changes, _, at) =>
+        append(
+          accountId,
+          dropId,
+          (account) =>
+            changes.map(({ action, changes, draftRevision, entityId, storeId }) => ({
+              entityId,
+              draft_revision: draftRevision,
+              actor: by,
+              import_id: importId,
+              undo_of: undoOf === null ? null : { id: undoOf, name: nameIn(account, undoOf) },
+              store_id: storeId,
+              action,
+              changes,
+              error: null
+            })),
+          at
         ),
       // Users and connections are not stored in memory, so their names are null here.
       nameOf: (actor) =>

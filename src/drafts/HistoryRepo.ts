@@ -74,13 +74,15 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
   {
     /**
      * Records changes. Call it in their transaction, under the locks of the entities, before the account's counter is raised.
-     * `sequences`: the number of the newest entry of each entity that has any, read under the same locks.
+     * `sequences`: the number of the newest entry of each entity that has any, read under the same locks. `at`: the time of all these changes,
+     * by which an undo knows what came to a store together; if it is left out, each has the time at which its row is written.
      */
     readonly record: (
       accountId: AccountId,
       author: Author,
       changes: ReadonlyArray<LayerChange>,
-      sequences: ReadonlyMap<EntityId, number>
+      sequences: ReadonlyMap<EntityId, number>,
+      at?: Timestamp
     ) => Effect.Effect<void>
     /**
      * The actor as history stores it, with the current name. Call it before a transaction that runs `atNode`, because only the coordinator has
@@ -149,7 +151,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
         )`
 
       return {
-        record: (accountId, { by, dropId, importId, undoOf }, changes, sequences) =>
+        record: (accountId, { by, dropId, importId, undoOf }, changes, sequences, at) =>
           changes.length === 0
             ? Effect.void
             : insertAll(
@@ -158,14 +160,13 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
                   columns: recordedColumns,
                   rows: recordedRows(changes, sequences),
                   shared: {
-                    // One time for all rows of a write: by it an undo knows what came to a store together.
-                    at: sql`(SELECT app_now())`,
                     actor_kind: sql`${by.kind}`,
                     actor_id: sql`${by.id}::uuid`,
                     actor_name: sql`${by.name}::text`,
                     import_id: sql`${importId}::uuid`,
                     drop_id: sql`${dropId}::uuid`,
-                    undo_of: sql`${undoOf}::uuid`
+                    undo_of: sql`${undoOf}::uuid`,
+                    ...(at !== undefined && { at: sql`${at}::timestamptz` })
                   }
                 }),
                 changes.length

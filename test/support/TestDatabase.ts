@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
 import { Context, Effect, Layer, Option, Random, Record, Redacted } from "effect"
 import pg from "pg"
 import * as Database from "../../src/database/Database.ts"
@@ -213,7 +215,22 @@ class HeldImage extends Blob {
   }
 }
 
-const embeddedFrom = (image: string) => Database.layerEmbeddedMemoryFrom(Option.some(new HeldImage(image)))
+const require = createRequire(import.meta.url)
+let engineCode: Promise<unknown> | undefined
+
+/**
+ * Compiles the engine once, and keeps its code until the worker ends. V8 can crash when it frees the code of an engine ("Check failed:
+ * jit_page_->allocations_.erase(addr) == 1", nodejs/node#64500, seen once on Node.js 24). While one compiled module is there, all engines use its code.
+ */
+const keepEngineCode = Effect.promise(() => {
+  engineCode ??= WebAssembly.compile(
+    readFileSync(join(dirname(require.resolve("@electric-sql/pglite")), "pglite.wasm"))
+  )
+  return engineCode
+})
+
+const embeddedFrom = (image: string) =>
+  Layer.unwrapEffect(Effect.as(keepEngineCode, Database.layerEmbeddedMemoryFrom(Option.some(new HeldImage(image)))))
 
 /** The embedded engine in memory, without the schema. */
 export const layerEmbeddedEmpty = embeddedFrom(emptyImage)
