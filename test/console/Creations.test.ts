@@ -247,6 +247,36 @@ layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
     })
   )
 
+  it.effect("a collection of more products than a page shows", () =>
+    Effect.gen(function* () {
+      const { actor, open } = yield* aCreator
+      const count = 103
+      const collection = yield* Effect.gen(function* () {
+        const id = yield* anEntity("collection", { title: "Long" })
+        const products = yield* Effect.forEach(Array.from({ length: count }), (_, n) =>
+          anEntity("product", { title: `Item ${n + 1}` })
+        )
+        yield* (yield* Drafts).changeMembers(id, products, [])
+        return id
+      }).pipe(actingAs(actor))
+      const titlesIn = ({ text }: Answer) =>
+        [
+          ...(/aria-labelledby="members"[\s\S]*?<\/section>/.exec(text)?.[0] ?? "").matchAll(/<bdi>(Item \d+)<\/bdi>/g)
+        ].map(([, title]) => title)
+      const address = `/collections/products?id=${collection}`
+      const first = yield* open(address)
+      const next = /href="(\/collections\/products\?[^"]*cursor=[^"]*)"/.exec(first.text)?.[1]?.replaceAll("&amp;", "&")
+      const second = yield* open(String(next))
+      assert.deepStrictEqual(
+        [...titlesIn(first), ...titlesIn(second)],
+        Array.from({ length: count }, (_, n) => `Item ${n + 1}`)
+      )
+      assert.lengthOf(titlesIn(first), 100)
+      assert.notInclude(second.text, "cursor=")
+      assert.lengthOf(titlesIn(yield* open(`${address}&cursor=x`)), 100)
+    })
+  )
+
   it.effect("nothing if the form is not the visitor's, its owner is not there, or an import locks the catalog", () =>
     Effect.gen(function* () {
       const creator = yield* aCreator

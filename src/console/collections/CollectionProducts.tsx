@@ -48,9 +48,11 @@ export const collectionProducts: Surface<Catalog | Drafts | MerchantLists | Pict
       Effect.gen(function* () {
         const id = yield* idOf(EntityId, given)
         const record = yield* catalog.get("collection", id)
-        const { products } = yield* catalog.related(id, { limit: maxMembers }).pipe(
-          // Only a cursor could cause it.
-          Effect.catchTag("ValidationFailed", Effect.die),
+        const related = (cursor?: string) =>
+          catalog.related(id, { limit: maxMembers, ...(cursor !== undefined && { cursor }) })
+        const { next_cursor, products } = yield* related(given.get(memberFields.cursor)).pipe(
+          // The cursor is not one of this list.
+          Effect.catchTag("ValidationFailed", () => Effect.catchTag(related(), "ValidationFailed", Effect.die)),
           Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
         )
         const search = (given.get(memberFields.search) ?? "").trim().slice(0, maxSearch)
@@ -66,6 +68,7 @@ export const collectionProducts: Surface<Catalog | Drafts | MerchantLists | Pict
             visitor={visitor}
             record={record}
             members={yield* lists.rows(products.map((product) => product.id))}
+            next={next_cursor ?? undefined}
             search={search}
             found={found}
             address={pictures.addressesFor(visitor.accountId)}

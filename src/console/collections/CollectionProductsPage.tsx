@@ -6,7 +6,7 @@ import { sectionOf } from "../entities/ListPages.ts"
 import { Frame, Hidden, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import type { Saying } from "../languages/Words.tsx"
 import { countOf, EntityLink, titleOr } from "../Naming.tsx"
-import { paths } from "../Paths.ts"
+import { collectionProductsOf, paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { placeText } from "../products/ListOrder.ts"
@@ -17,13 +17,20 @@ export const maxMembers = 100
 export const maxFound = 50
 
 /** Names of the fields. `product`: the prefix of a product's checkbox, which its id follows. */
-export const memberFields = { product: "product-", search: "search", from: "from", does: "do" } as const
+export const memberFields = {
+  product: "product-",
+  search: "search",
+  from: "from",
+  cursor: "cursor",
+  does: "do"
+} as const
 
 interface Content {
   readonly visitor: Visitor
   readonly record: EntityRecord
-  /** The first products of the collection, in order. */
+  /** A page of the collection's products, in order; `next`: the cursor of the next one. */
   readonly members: ReadonlyArray<ListedEntity>
+  readonly next: string | undefined
   readonly search: string
   readonly found: MerchantPage
   readonly address: PictureAddress
@@ -110,7 +117,7 @@ const Found = (content: Content) => {
 /** The products of a collection, and a search for others. */
 export const CollectionProductsPage = (content: Content) => {
   const t = useWords()
-  const { members, note, record, refusal, visitor } = content
+  const { members, next, note, record, refusal, visitor } = content
   return (
     <Frame
       title={t("Products of {title}", { title: titleOr(t, "collection", record.title) })}
@@ -126,12 +133,15 @@ export const CollectionProductsPage = (content: Content) => {
         <h2 id="members">
           {t("In the collection")} <span class="quiet">{countOf(t, "product", record.productsCount)}</span>
         </h2>
-        {members.length === 0 ? (
-          <p class="quiet">{t("There is no product in the collection yet.")}</p>
-        ) : (
-          <Products content={content} rows={members} does="remove" />
+        {record.productsCount === 0 && <p class="quiet">{t("There is no product in the collection yet.")}</p>}
+        {members.length > 0 && <Products content={content} rows={members} does="remove" />}
+        {next !== undefined && (
+          <p>
+            <a href={`${collectionProductsOf(record.id)}&${new URLSearchParams({ [memberFields.cursor]: next })}`}>
+              {t("Next page")}
+            </a>
+          </p>
         )}
-        {record.productsCount > members.length && <p class="quiet">{t("Only the first are listed.")}</p>}
       </section>
       <Found {...content} />
     </Frame>
