@@ -9,7 +9,7 @@ import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { makeDecideRemovals, type Removal } from "../drafts/StoreMembership.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { PimLocked } from "../model/Errors.ts"
-import { type AccountId, type ConnectionId, EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
+import { type ConnectionId, EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { UndoRepo } from "./UndoRepo.ts"
@@ -88,15 +88,13 @@ const makeRunBatch = (decide: Decide) =>
      * with a product are not locked.
      */
     const removalsOf = (
-      {
-        accountId,
-        id,
-        window
-      }: { readonly accountId: AccountId; readonly id: ConnectionId; readonly window: UndoWindow },
+      id: ConnectionId,
+      window: UndoWindow,
       fields: ReadonlyArray<FieldUndo>,
       locked: LockedCatalog
     ) =>
       Effect.gen(function* () {
+        const { accountId } = yield* CurrentActor
         const changes: Array<CatalogChange> = []
         const removed = new Set<string>()
         let isMoved = false
@@ -148,7 +146,7 @@ const makeRunBatch = (decide: Decide) =>
               const decided = fields.map((field) =>
                 field.left !== null || hasLayer(locked, field) ? field : { ...field, left: "not_on_store" as const }
               )
-              const removals = yield* removalsOf({ accountId: actor.accountId, id, window }, decided, locked)
+              const removals = yield* removalsOf(id, window, decided, locked)
               if (removals.isMoved) return { fields: decided, changes: [], isMoved: true }
               const isRemoved = (field: FieldUndo) => removals.removed.has(layerKey(field))
               return {

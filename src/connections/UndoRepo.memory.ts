@@ -19,6 +19,9 @@ const isDraftChange = ({ action }: MemoryHistory) =>
 const isBy = (id: ConnectionId, { since, until }: UndoWindow, entry: MemoryHistory) =>
   entry.actor.kind === "connection" && entry.actor.id === id && entry.at >= since && entry.at <= until
 
+const additionsIn = (entries: ReadonlyArray<Sequenced>, id: ConnectionId, window: UndoWindow) =>
+  entries.filter((entry) => isBy(id, window, entry) && entry.action === "added_to_store")
+
 const domainOf = (account: MemoryAccount, storeId: StoreId | null) =>
   storeId === null ? null : ((account.stores.get(storeId) ?? account.unlinkedStores.get(storeId))?.domain ?? null)
 
@@ -165,7 +168,7 @@ export const layerUndoRepoMemory = Layer.effect(
           if (account === undefined) return []
           const isOwn = (entry: MemoryHistory) =>
             entry.actor.kind === "connection" && entry.actor.id === id && entry.at <= window.until
-          const additions = entries.filter((entry) => isBy(id, window, entry) && entry.action === "added_to_store")
+          const additions = additionsIn(entries, id, window)
           const others: Others = {
             entries,
             cameAlong: ({ id: entityId, parentId }, addition) =>
@@ -190,17 +193,10 @@ export const layerUndoRepoMemory = Layer.effect(
             .sort(byField)
         }),
       added: (accountId, id, window, storeId, entityIds) =>
-        Effect.map(entriesOf(accountId), (entries) =>
-          entityIds.filter((entityId) =>
-            entries.some(
-              (entry) =>
-                entry.entityId === entityId &&
-                entry.store_id === storeId &&
-                entry.action === "added_to_store" &&
-                isBy(id, window, entry)
-            )
-          )
-        )
+        Effect.map(entriesOf(accountId), (entries) => {
+          const additions = additionsIn(entries, id, window).filter(({ store_id }) => store_id === storeId)
+          return entityIds.filter((entityId) => additions.some((entry) => entry.entityId === entityId))
+        })
     }
   })
 )

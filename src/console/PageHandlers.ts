@@ -111,6 +111,20 @@ const actingAs = ({ accountId, userId }: Visitor) =>
 export const idOf = <A>(id: Schema.Schema<A, string>, form: Parameters, name = "id"): Effect.Effect<A, NotFound> =>
   Effect.mapError(Schema.decode(id)(form.get(name) ?? ""), () => new NotFound())
 
+/** The ids of a form's fields whose names begin with the prefix, for example of its checkboxes. A malformed id is NotFound. */
+export const idsOf = <A>(
+  id: Schema.Schema<A, string>,
+  form: Parameters,
+  prefix: string
+): Effect.Effect<ReadonlyArray<A>, NotFound> =>
+  Effect.mapError(
+    Effect.forEach(
+      form.names.filter((name) => name.startsWith(prefix)),
+      (name) => Schema.decode(id)(name.slice(prefix.length))
+    ),
+    () => new NotFound()
+  )
+
 /** The id at the end of a path. A malformed id is NotFound. */
 export const idInPath = <A>(id: Schema.Schema<A, string>, request: Request): Effect.Effect<A, NotFound> =>
   Effect.mapError(

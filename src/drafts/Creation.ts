@@ -18,7 +18,7 @@ import {
 import { textMisfit } from "../model/Text.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
 import { maxGallery, typesFor, unlessAny } from "./DraftWrite.ts"
-import { PartsMoved } from "./StoreMembership.ts"
+import { lockedGallery, PartsMoved } from "./StoreMembership.ts"
 
 type Edits = ReadonlyArray<AttributeEdit>
 
@@ -344,18 +344,13 @@ const decideMedia = (
     const created = createEntity({ id, kind: "media" }, attributes, rules, { url, file_name: fileNameOf(url) })
     if (shownBy === null) return [created]
     const owner = yield* Either.fromNullable(locked.aggregates.get(shownBy), () => new NotFound())
-    if (!owner.gallery.every(({ mediaId }) => locked.aggregates.has(mediaId)))
-      return yield* Either.left(new PartsMoved())
-    if (owner.gallery.length >= maxGallery)
+    const gallery = yield* lockedGallery(owner, locked)
+    if (gallery.length >= maxGallery)
       return yield* refuse("", `The gallery has ${maxGallery} pictures, the most that stores accept.`)
-    const entries = owner.gallery.map(({ mediaId, storeIds }) => ({
-      mediaId,
-      storeIds: storeIds.filter((storeId) => locked.storeIds.includes(storeId))
-    }))
     return [
       created,
       ...addTo(id, owner.storeIds),
-      CatalogChange.SetGallery({ entityId: shownBy, entries: [...entries, { mediaId: id, storeIds: owner.storeIds }] })
+      CatalogChange.SetGallery({ entityId: shownBy, entries: [...gallery, { mediaId: id, storeIds: owner.storeIds }] })
     ]
   })
 

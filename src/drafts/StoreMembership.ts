@@ -1,5 +1,5 @@
 import { Data, Effect, Either } from "effect"
-import { type Aggregate, byPosition, type VersionState } from "../catalog/Aggregate.ts"
+import { type Aggregate, byPosition, type GalleryEntry, type VersionState } from "../catalog/Aggregate.ts"
 import type { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
@@ -24,33 +24,45 @@ const nounOf = (kind: EntityKind) => (kind === "media" ? "media file" : kind)
 const refuse = (message: string) => Either.left(ValidationFailed.at("store_id", message))
 
 /**
+ * The gallery with the linked stores of each entry: a change cannot name others. PartsMoved: a media file is not locked.
+ */
+export const lockedGallery = (
+  { gallery }: Pick<Aggregate, "gallery">,
+  { aggregates, storeIds: linked }: LockedCatalog
+): Either.Either<ReadonlyArray<GalleryEntry>, PartsMoved> =>
+  gallery.every(({ mediaId }) => aggregates.has(mediaId))
+    ? Either.right(
+        gallery.map(({ mediaId, storeIds }) => ({ mediaId, storeIds: storeIds.filter((id) => linked.includes(id)) }))
+      )
+    : Either.left(new PartsMoved())
+
+/**
  * The changes that show the gallery of a product on a store that it is added to: the entries that another of its stores shows. If it is
  * on no linked store: those that an unlinked store shows, else all. If entries still name this store, because the product was on it: these.
  */
 const showGallery = (
-  { gallery, id, kind, storeIds }: Aggregate,
+  aggregate: Aggregate,
   storeId: StoreId,
   locked: LockedCatalog
 ): Either.Either<ReadonlyArray<CatalogChange>, PartsMoved> => {
+  const { gallery, id, kind, storeIds } = aggregate
   // No other kind publishes its pictures.
   if (kind !== "product") return Either.right([])
-  if (!gallery.every(({ mediaId }) => locked.aggregates.has(mediaId))) return Either.left(new PartsMoved())
-  const shownBy = (isMeant: (store: StoreId) => boolean) => gallery.filter((entry) => entry.storeIds.some(isMeant))
-  const addMedia = (entries: typeof gallery) =>
-    entries.map(({ mediaId }) => CatalogChange.AddToStore({ entityId: mediaId, storeId }))
-  const former = shownBy((store) => store === storeId)
-  if (former.length > 0) return Either.right(addMedia(former))
-  const elsewhere = shownBy((store) => storeIds.length === 0 || storeIds.includes(store))
-  const shown = storeIds.length === 0 && elsewhere.length === 0 ? gallery : elsewhere
-  if (shown.length === 0) return Either.right([])
-  const entries = gallery.map((entry) => ({
-    mediaId: entry.mediaId,
-    storeIds: [
-      ...entry.storeIds.filter((store) => locked.storeIds.includes(store)),
-      ...(shown.includes(entry) ? [storeId] : [])
-    ]
-  }))
-  return Either.right([...addMedia(shown), CatalogChange.SetGallery({ entityId: id, entries })])
+  return Either.map(lockedGallery(aggregate, locked), (linked) => {
+    const shownBy = (isMeant: (store: StoreId) => boolean) => gallery.filter((entry) => entry.storeIds.some(isMeant))
+    const addMedia = (entries: typeof gallery) =>
+      entries.map(({ mediaId }) => CatalogChange.AddToStore({ entityId: mediaId, storeId }))
+    const former = shownBy((store) => store === storeId)
+    if (former.length > 0) return addMedia(former)
+    const elsewhere = shownBy((store) => storeIds.length === 0 || storeIds.includes(store))
+    const shown = storeIds.length === 0 && elsewhere.length === 0 ? gallery : elsewhere
+    if (shown.length === 0) return []
+    const isShown = new Set(shown.map(({ mediaId }) => mediaId))
+    const entries = linked.map((entry) =>
+      isShown.has(entry.mediaId) ? { ...entry, storeIds: [...entry.storeIds, storeId] } : entry
+    )
+    return [...addMedia(shown), CatalogChange.SetGallery({ entityId: id, entries })]
+  })
 }
 
 /**
@@ -103,15 +115,16 @@ const leave = (
   storeId: StoreId,
   locked: LockedCatalog
 ): Either.Either<ReadonlyArray<Removal>, PartsMoved> => {
-  const { gallery, id } = aggregate
+  const { id } = aggregate
   const removal = CatalogChange.RemoveFromStore({ entityId: id, storeId })
   if (mediaShown(aggregate, storeId).length === 0) return Either.right([removal])
-  if (!gallery.every(({ mediaId }) => locked.aggregates.has(mediaId))) return Either.left(new PartsMoved())
-  const entries = gallery.map(({ mediaId, storeIds }) => ({
-    mediaId,
-    storeIds: storeIds.filter((store) => store !== storeId && locked.storeIds.includes(store))
-  }))
-  return Either.right([CatalogChange.SetGallery({ entityId: id, entries }), removal])
+  return Either.map(lockedGallery(aggregate, locked), (gallery) => {
+    const entries = gallery.map((entry) => ({
+      ...entry,
+      storeIds: entry.storeIds.filter((store) => store !== storeId)
+    }))
+    return [CatalogChange.SetGallery({ entityId: id, entries }), removal]
+  })
 }
 
 /**

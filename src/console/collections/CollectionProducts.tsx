@@ -10,7 +10,7 @@ import { lockedMessage } from "../entities/CellEdits.ts"
 import { readRelated } from "../entities/EntityView.tsx"
 import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
-import { idOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
+import { idOf, idsOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { collectionProductsOf, paths } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import { placeIn } from "../products/ListOrder.ts"
@@ -88,13 +88,9 @@ export const collectionProducts: Surface<Catalog | Drafts | MerchantLists | Pict
       change: withForm((visitor, form) =>
         Effect.gen(function* () {
           const id = yield* idOf(EntityId, form)
-          const names = form.names.filter((name) => name.startsWith(memberFields.product))
-          const chosen = yield* Effect.forEach(names, (name) =>
-            idOf(EntityId, { ...form, get: () => name.slice(memberFields.product.length) })
-          )
+          const chosen = yield* idsOf(EntityId, form, memberFields.product)
           if (chosen.length === 0)
             return yield* show(visitor, form, { refusal: "Select at least one product first.", status: 400 })
-          yield* catalog.get("collection", id)
           const isRemoval = form.get(memberFields.does) === "remove"
           const search = form.get(memberFields.search) ?? ""
           const query = new URLSearchParams({

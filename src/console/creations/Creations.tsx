@@ -9,7 +9,6 @@ import { NotFound, type ValidationFailed } from "../../model/Errors.ts"
 import { EntityId } from "../../model/Ids.ts"
 import { mintId } from "../../runtime/Identifiers.ts"
 import { Stores } from "../../stores/Stores.ts"
-import type { Visitor } from "../Browser.ts"
 import { lockedMessage } from "../entities/CellEdits.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { savedPicturePath } from "../entities/Gallery.tsx"
@@ -21,7 +20,7 @@ import { idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandl
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { fieldOf, formNames, formOf, type NewEntityForm, namesOf, newEntityOf } from "./NewEntityForm.ts"
-import { type NewEntityContent, NewEntityPage, type Owner } from "./NewEntityPage.tsx"
+import { NewEntityPage, type Owner } from "./NewEntityPage.tsx"
 
 const routes = {
   newProduct: ["GET", paths.newProduct, refuseOnPage, "edit"],
@@ -81,19 +80,14 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
       Effect.gen(function* () {
         if ((kind !== "variant" && kind !== "media") || !given.names.includes(formNames.owner)) return null
         const id = yield* idOf(EntityId, given, formNames.owner)
-        const { kind: ofOwner, attributes } = yield* drafts.sheet(id)
-        const record = yield* catalog.get(ofOwner, id)
+        const ofOwner = yield* catalog.kindOf(id)
         if (ofOwner === "media") return yield* new NotFound()
+        const record = yield* catalog.get(ofOwner, id)
         if (kind !== "variant") return { kind: ofOwner, record, options: [] }
         if (ofOwner !== "product") return yield* new NotFound()
         const variants = yield* drafts.sheets("variant", record.variantIds.slice(0, maxSuggested))
-        return { kind: ofOwner, record, options: optionsOf({ attributes }, variants) }
+        return { kind: ofOwner, record, options: optionsOf(record, variants) }
       })
-
-    const show = (visitor: Visitor, content: Omit<NewEntityContent, "stores" | "visitor">, status = 200) =>
-      Effect.map(stores.list, (all) =>
-        html(visitor, <NewEntityPage visitor={visitor} stores={all} {...content} />, { status })
-      )
 
     const begin = (kind: EntityKind): Handler =>
       asVisitor((visitor, request) =>
@@ -104,7 +98,10 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
           const id = yield* mintId(EntityId)
           const all = yield* stores.list
           const form = { ...formOf(kind, query), storeIds: all.map((store) => store.id) }
-          return yield* show(visitor, { kind, id, owner, form, misfits: [] })
+          return html(
+            visitor,
+            <NewEntityPage visitor={visitor} stores={all} kind={kind} id={id} owner={owner} form={form} misfits={[]} />
+          )
         })
       )
 
@@ -124,9 +121,8 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
           const id = yield* idOf(EntityId, given)
           const owner = yield* ownerIn(kind, given)
           const form = formOf(kind, given)
-          const chosen = (yield* stores.list)
-            .filter((store) => form.storeIds.includes(store.id))
-            .map((store) => store.id)
+          const all = yield* stores.list
+          const chosen = all.map((store) => store.id).filter((storeId) => form.storeIds.includes(storeId))
           const entity = newEntityOf(
             kind,
             { id, variantId: yield* mintId(EntityId), owner: owner?.record.id ?? null },
@@ -137,16 +133,17 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
           if (entity === undefined) return yield* new NotFound()
           const done = after(kind, id, owner, given)
           const outdated = outdatedIn(given, form, owner, chosen.length)
+          const content = { visitor, stores: all, kind, id, owner, form }
           const refuse = (misfits: ReadonlyArray<Misfit>, status: number) =>
-            show(visitor, { kind, id, owner, form, misfits }, status)
-          if (outdated !== undefined) return yield* refuse([{ field: "", message: outdated }], 409)
+            html(visitor, <NewEntityPage {...content} misfits={misfits} />, { status })
+          if (outdated !== undefined) return refuse([{ field: "", message: outdated }], 409)
           return yield* drafts.create(entity).pipe(
             Effect.as(done),
             Effect.catchTags({
               // The form was sent twice.
               ValidationFailed: (error) =>
-                isTaken(error) ? Effect.succeed(done) : refuse(misfitsOf(t, kind, error, owner?.options ?? []), 400),
-              PimLocked: () => refuse([{ field: "", message: lockedMessage }], 423)
+                Effect.succeed(isTaken(error) ? done : refuse(misfitsOf(t, kind, error, owner?.options ?? []), 400)),
+              PimLocked: () => Effect.succeed(refuse([{ field: "", message: lockedMessage }], 423))
             })
           )
         })

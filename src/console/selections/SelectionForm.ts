@@ -5,6 +5,7 @@ import { NotFound } from "../../model/Errors.ts"
 import { EntityId } from "../../model/Ids.ts"
 import { PageRefused } from "../Browser.ts"
 import { listPages } from "../entities/ListPages.ts"
+import { idsOf } from "../PageHandlers.ts"
 import { type ListQuery, listAddress, listQueryOf } from "../products/ProductFilters.tsx"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 
@@ -77,7 +78,6 @@ const nextOf = ({ kind, query }: Selection) => {
 }
 
 const readKind = Schema.decodeUnknown(EntityKind)
-const readId = Schema.decode(EntityId)
 
 /** More is selected than an action takes. Its form has an address with all ids. */
 export const tooMany = (selection: Selection) =>
@@ -95,8 +95,7 @@ export const tooMany = (selection: Selection) =>
 export const selectionIn = (form: Parameters) =>
   Effect.gen(function* () {
     const kind = yield* readKind(form.get(fields.list))
-    const names = form.names.filter((name) => name.startsWith(selectedPrefix))
-    const ids = yield* Effect.forEach(names, (name) => readId(name.slice(selectedPrefix.length)))
+    const ids = yield* idsOf(EntityId, form, selectedPrefix)
     const query = listQueryOf(kind, parametersOf(form.get(fields.query) ?? ""))
     const isOne = form.get(fields.from) === "entity" && ids.length === 1
     const selection: Selection = { kind, query, ids, isAll: !isOne && form.get(fields.of) === "all", isOne }

@@ -1,4 +1,4 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
@@ -6,7 +6,7 @@ import { Imports } from "../../imports/Imports.ts"
 import { isPublishing, type Job } from "../../jobs/Job.ts"
 import { Jobs } from "../../jobs/Jobs.ts"
 import { EntityKind } from "../../model/Attribute.ts"
-import { NotFound, type PimLocked, type ValidationFailed } from "../../model/Errors.ts"
+import type { NotFound, PimLocked, ValidationFailed } from "../../model/Errors.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
 import { filesOnly, type Store } from "../../model/Store.ts"
 import { PlatformRegistry } from "../../platform/PlatformRegistry.ts"
@@ -17,7 +17,7 @@ import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { otherJobNote } from "../jobs/JobList.tsx"
 import { type Words, wordsIn } from "../languages/Words.tsx"
-import { idOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
+import { idOf, idsOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { jobPath, pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { everyFailed, PublishStorePage, selectedPrefix } from "./PublishStorePage.tsx"
@@ -46,11 +46,7 @@ const maxFailures = 20
 const maxListed = 100
 
 /** The entities whose checkboxes are ticked. A malformed id is NotFound. */
-const selectedOf = (form: Parameters) =>
-  Effect.forEach(
-    form.names.filter((name) => name.startsWith(selectedPrefix)),
-    (name) => Effect.mapError(Schema.decode(EntityId)(name.slice(selectedPrefix.length)), () => new NotFound())
-  )
+const selectedOf = (form: Parameters) => idsOf(EntityId, form, selectedPrefix)
 
 const chosenOf = (ids: ReadonlyArray<EntityId>) => ({ chosen: { ids }, count: ids.length })
 
