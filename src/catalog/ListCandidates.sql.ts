@@ -6,7 +6,7 @@ import type { MerchantState, MissingField } from "./MerchantLists.ts"
 import type { WindowFilters } from "./MerchantListsRepo.ts"
 import { likePattern } from "./SearchText.ts"
 
-/** The number of characters to which the function `entity_facets` cuts a value (0005_catalog.sql). */
+/** The number of characters to which the function `entity_facets` cuts a value (0004_catalog.sql). */
 const facetLength = 100
 
 type ValueFilter = "vendor" | "productType" | "tag" | "missing"

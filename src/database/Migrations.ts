@@ -22,50 +22,38 @@ export const statementsOf = (script: string): ReadonlyArray<string> =>
 
 /** The migrations in order. Add new ones at the end. Never change the statements of an existing file. */
 export const names: ReadonlyArray<string> = [
-  "0001_runtime",
-  "0002_access",
-  "0003_jobs",
-  "0004_stores",
-  "0005_catalog",
-  "0006_drafts",
-  "0007_imports",
-  "0008_publishing",
-  "0009_storedata",
-  "0010_drops",
-  "0011_health",
-  "0012_feed",
-  "0013_webhooks",
-  "0014_connections",
-  "0015_events",
-  "0016_demo",
-  "0017_exports",
-  "0018_store_tests",
-  "0019_scan_progress",
-  "0020_publish_jobs",
-  "0021_failed_drop_effects",
-  "0022_list_items",
-  "0023_failed_publishes",
-  "0024_import_decisions"
+  "0001_accounts",
+  "0002_jobs",
+  "0003_stores",
+  "0004_catalog",
+  "0005_drafts",
+  "0006_imports",
+  "0007_publishing",
+  "0008_storedata",
+  "0009_drops",
+  "0010_health",
+  "0011_connections",
+  "0012_data_out",
+  "0013_demo"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
 
-/** The migrations of earlier versions. Together they created the same schema as `names`. */
+/** The migrations of earlier versions. Together they created the same schema as the first thirteen of `names`. */
 const replacedNames: ReadonlyArray<string> = `
-  time_and_installation accounts_and_users stores entities stamp_guards imports publishing store_data drops
-  data_health connections demo_shops connection_bounds connection_activity pending_lists account_state jobs
-  incremental_scans inlined_key_fits variant_barcodes change_feed exports work_hints webhooks team events health_days
-  platform_names scan_causes drop_lists saved_views store_time_zones bulk_changes import_jobs title_order used_steps
-  invited_addresses fast_key_fits issues_by_store team_log list_filters browsers_and_required_factors`
+  runtime access jobs stores catalog drafts imports publishing storedata drops health feed webhooks connections events
+  demo exports store_tests scan_progress publish_jobs failed_drop_effects list_items failed_publishes import_decisions`
   .trim()
   .split(/\s+/)
   .map((name, index) => nameOf(index + 1, name))
 
-/** The first migration of still earlier versions, which those of `replacedNames` replaced. */
-const earliestName = "0001_time"
-
 /** The migrations that replace them. Those that are added to `names` later are not among them. */
-const replacements = names.slice(0, 17)
+const replacements = names.slice(0, 13)
+
+/** The first migrations of still earlier versions, which those of `replacedNames` replaced. */
+const earliestNames = ["0001_time", "0001_time_and_installation"]
+
+const isEarlier = (existing: ReadonlyArray<string>) => earliestNames.some((name) => existing.includes(name))
 
 export const directory = `${packageRoot}/migrations/`
 
@@ -110,13 +98,13 @@ const adopt = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const existing = yield* recorded
   const found = replacedNames.filter((name) => existing.includes(name)).length
-  if (found === 0 && !existing.includes(earliestName)) return
+  if (found === 0 && !isEarlier(existing)) return
   if (found < replacedNames.length)
     return yield* new MigrationFailed({
       message:
         `An earlier version made this database, and applied only ${found} of the ${replacedNames.length} migrations that this version replaces. ` +
         `This version cannot run the others. First start the last version with the file migrations/${replacedNames.at(-1)}.sql ` +
-        `on this database, then this one (CHANGELOG.md: "Seventeen migrations replace 42").`
+        `on this database, then this one (CHANGELOG.md: "Thirteen migrations replace 24").`
     })
   yield* sql`DELETE FROM ${sql(table)} WHERE migration_id <= ${replacedNames.length}`
   yield* sql`INSERT INTO ${sql(table)} ${sql.insert(
@@ -198,7 +186,7 @@ export const pending: Effect.Effect<ReadonlyArray<string>, SqlError, SqlClient.S
 
 /** Why the schema of these migrations is newer than this code; undefined: it is not. */
 export const newerThanCode = (existing: ReadonlyArray<string>): string | undefined => {
-  if (existing.includes(earliestName)) return undefined
+  if (isEarlier(existing)) return undefined
   const newer = existing.filter((name) => !names.includes(name) && !replacedNames.includes(name))
   return newer.length > 0
     ? `The database schema is newer than this version of the service (${newer.join(", ")}): run the version that created it.`

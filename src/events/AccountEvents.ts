@@ -43,7 +43,7 @@ export class TooManyStreams extends Data.TaggedError("TooManyStreams")<{
   readonly max: number
 }> {}
 
-/** The PostgreSQL channel of the triggers in 0015_events.sql. */
+/** The PostgreSQL channel of the triggers in 0012_data_out.sql. */
 const channel = "catalog_events"
 
 /**

@@ -1,6 +1,6 @@
 /**
  * White space: the characters of `\s` in JavaScript, and NEXT LINE (U+0085). The database has the same list
- * (`migrations/0011_health.sql`); a test checks that both agree.
+ * (`migrations/0010_health.sql`); a test checks that both agree.
  */
 const blanks = "\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"
 

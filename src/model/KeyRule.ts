@@ -7,7 +7,7 @@ import { textMisfit } from "./Text.ts"
 
 /**
  * The type and bounds of a key's values, as plain data: data health scans pass it to the database, where `key_fits` of
- * `migrations/0011_health.sql` gives the same result as `fits`. In a list, bounds apply to each item, except minItems and maxItems.
+ * `migrations/0010_health.sql` gives the same result as `fits`. In a list, bounds apply to each item, except minItems and maxItems.
  */
 export interface KeyRule {
   readonly type: string

@@ -25,7 +25,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
             return JSON.parse(stdout) as Record<string, unknown>
           })
 
-        assert.include((yield* run("migrate")).stdout, "Applied 0001_runtime")
+        assert.include((yield* run("migrate")).stdout, "Applied 0001_accounts")
         assert.deepStrictEqual(yield* json("migrate"), { applied: [] })
         const distributed = yield* run("migrate", "--distribute")
         assert.deepStrictEqual([distributed.code, distributed.stdout], [1, ""])

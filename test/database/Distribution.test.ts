@@ -138,8 +138,8 @@ const foreignKeys = (tables: ReadonlyArray<string>) =>
       ORDER BY k.conname DESC`
   )
 
-/** An earlier version of the schema, without the table of the last migration. */
-const earlier = Migrations.names.slice(0, Migrations.names.indexOf("0017_exports"))
+/** An earlier version of the schema, without the tables of the last migration. */
+const earlier = Migrations.names.slice(0, Migrations.names.indexOf("0013_demo"))
 
 /** Rows for the earlier version. */
 const fillOld = Effect.gen(function* () {

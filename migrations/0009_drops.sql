@@ -75,3 +75,6 @@ CREATE TABLE drop_effect (
   FOREIGN KEY (account_id, drop_id, ordinal) REFERENCES drop_change (account_id, drop_id, ordinal),
   FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id)
 );
+
+-- The failed effects of a store, which are opened again when it is linked again.
+CREATE INDEX drop_effect_failed ON drop_effect (account_id, store_id) WHERE outcome = 'failed';

@@ -19,6 +19,9 @@ CREATE TABLE store (
   credential       bytea,
   -- The time zone in which merchants enter times of the store: an IANA name. Null: not chosen yet.
   time_zone        text CHECK (time_zone <> ''),
+  -- When the platform was last asked whether it accepts the credential, and why it refused it. A refusal of null: it accepted it.
+  tested_at        timestamptz,
+  refusal          text,
   PRIMARY KEY (account_id, id),
   UNIQUE (account_id, domain)
 );

@@ -72,7 +72,7 @@ CREATE TABLE entity (
   attributes           jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(attributes) = 'object'),
   draft_revision       integer NOT NULL DEFAULT 0,
   -- The stamp: the position in the account's change order, and the time. Null only inside the transaction that inserts
-  -- the row. stamped_by is the transaction of the last stamp (read by the guards in 0006_drafts.sql).
+  -- the row. stamped_by is the transaction of the last stamp (read by the guards in 0005_drafts.sql).
   change_seq           bigint,
   canonical_changed_at timestamptz,
   stamped_by           xid8,

@@ -40,6 +40,9 @@ CREATE TABLE import_run (
   -- The number of takeovers that were no interruptions, because somebody paused or resumed the import. An import that is applied
   -- and has no lease is paused.
   handovers     integer NOT NULL DEFAULT 0,
+  -- The number of times that decisions on its conflicts were written. Processes that hear no announcements see by it that the decisions
+  -- have changed. updated_at would not do: a review is discarded seven days after it.
+  decision_writes integer NOT NULL DEFAULT 0,
   PRIMARY KEY (account_id, id),
   FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id),
   CONSTRAINT import_run_file_check CHECK ((source = 'csv') = (file_name IS NOT NULL))

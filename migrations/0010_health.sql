@@ -60,6 +60,9 @@ CREATE TABLE health_base (
   scanned     integer NOT NULL,
   entities    integer NOT NULL,
   begun_at    timestamptz NOT NULL,
+  -- The time of the last step of a full scan, and the time that its steps took so far. A longer gap between two steps counts as a minute.
+  stepped_at  timestamptz,
+  worked_seconds double precision NOT NULL DEFAULT 0,
   PRIMARY KEY (account_id, base),
   FOREIGN KEY (account_id) REFERENCES account (id)
 );
@@ -244,12 +247,13 @@ BEGIN
     AND NOT coalesce(length(split_part(value, '.', 2)) > (rule ->> 'precision')::integer, false);
 END $$;
 
--- Whether a non-empty value satisfies a rule. A short list of plain strings is not parsed if the rule limits only
--- lengths.
+-- Whether a non-empty value satisfies a rule. Items of lists of numbers, measurements and other JSON are themselves, not texts: stores send
+-- [10] and [{"value":25.0,"unit":"CENTIMETERS"}]. A short list of plain strings is not parsed if the rule limits only lengths.
 CREATE FUNCTION value_keeps(rule jsonb, value text) RETURNS boolean
   LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   type CONSTANT text := rule ->> 'type';
+  item_type CONSTANT text := substr(type, 6);
   item text;
   items integer := 0;
 BEGIN
@@ -267,13 +271,24 @@ BEGIN
     RETURN false;
   END IF;
   BEGIN
-    IF json_typeof(value::json) <> 'array'
-      OR EXISTS (SELECT FROM json_array_elements(value::json) i WHERE json_typeof(i) <> 'string') THEN
+    IF json_typeof(value::json) <> 'array' THEN
       RETURN false;
     END IF;
-    FOR item IN SELECT json_array_elements_text(value::json) LOOP
+    IF (item_type IN ('single_line_text_field', 'multi_line_text_field', 'url', 'date', 'date_time', 'color', 'id', 'language')
+        OR right(item_type, 10) = '_reference')
+      AND EXISTS (SELECT FROM json_array_elements(value::json) i WHERE json_typeof(i) <> 'string') THEN
+      RETURN false;
+    END IF;
+    FOR item IN
+      SELECT CASE json_typeof(i)
+        WHEN 'string' THEN i #>> '{}'
+        WHEN 'number' THEN trim_scale((i #>> '{}')::numeric)::text
+        ELSE i::text
+      END
+      FROM json_array_elements(value::json) i
+    LOOP
       items := items + 1;
-      IF NOT item_keeps(rule, substr(type, 6), item) THEN
+      IF NOT item_keeps(rule, item_type, item) THEN
         RETURN false;
       END IF;
     END LOOP;

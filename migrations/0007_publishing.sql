@@ -31,6 +31,8 @@ CREATE TABLE publication (
   lost            integer NOT NULL DEFAULT 0,
   -- The process that holds the lease. Other processes on its host can see that it has ended before the lease expires.
   claimed_by      text,
+  -- The job that requested the publish and counts its failure. No foreign key, as for drop_id.
+  job_id          uuid,
   PRIMARY KEY (account_id, id),
   FOREIGN KEY (account_id, entity_id) REFERENCES entity (account_id, id),
   FOREIGN KEY (account_id, store_id) REFERENCES store (account_id, id),
@@ -44,7 +46,9 @@ CREATE INDEX publication_overlap ON publication USING gin (account_id, store_id,
 CREATE INDEX publication_by_entity ON publication (account_id, entity_id, store_id, sequence);
 CREATE INDEX publication_by_store ON publication (account_id, store_id, sequence);
 CREATE INDEX publication_finished ON publication (finished_at) WHERE state <> 'pending';
-CREATE INDEX publication_failed ON publication USING gin (account_id, store_id, brings) WHERE state = 'failed';
+-- The failed publications of an account, and those of one job. No statement reads the failed publications of one entity, or all
+-- publications of a job.
+CREATE INDEX publication_failed ON publication (account_id, job_id) WHERE state = 'failed';
 
 -- One attempt to publish. While its end is null, it is running, or its process has died.
 CREATE TABLE publish_attempt (
