@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact"
+import type { ComponentChildren, JSX } from "preact"
 import { secretInput } from "./Fields.ts"
 import type { Saying } from "./languages/Words.tsx"
 import { useWords } from "./Viewer.tsx"
@@ -35,6 +35,70 @@ export const FieldMisfit = ({ field, misfit }: { readonly field: string; readonl
     </p>
   ) : null
 }
+
+/** The problems of a form with several fields, in their order, and the field that gets the focus if there is no problem. */
+export interface FormState {
+  readonly misfits: ReadonlyArray<Misfit>
+  readonly focus?: string | undefined
+}
+
+/** The id of the control of a field, whose name may have characters that an id should not have. */
+export const controlId = (field: string): string => field.replaceAll(/[^\w-]/g, "_")
+
+const ruleId = (field: string) => `${controlId(field)}-rule`
+
+/** The attributes of a control: its id and name, and those that connect it with its problems and its rule. The first wrong one has the focus. */
+export const controlState = ({ focus, misfits }: FormState, field: string, rule?: string) => {
+  const isMisfit = misfits.some((misfit) => misfit.field === field)
+  const described = [
+    ...(isMisfit ? [misfitId(controlId(field))] : []),
+    ...(rule === undefined ? [] : [ruleId(field)])
+  ].join(" ")
+  return {
+    id: controlId(field),
+    name: field,
+    ...(isMisfit && { "aria-invalid": "true" as const }),
+    ...((misfits[0]?.field ?? focus) === field && { autofocus: true }),
+    ...(described !== "" && { "aria-describedby": described })
+  }
+}
+
+/** The problems of one field of a form, shown below it. */
+export const Misfits = ({ field, misfits }: Pick<FormState, "misfits"> & { readonly field: string }) => {
+  const t = useWords()
+  const own = misfits.filter((misfit) => misfit.field === field)
+  return own.length === 0 ? null : (
+    <p class="wrong" id={misfitId(controlId(field))}>
+      {own.map(({ message }) => t.say(message)).join(" ")}
+    </p>
+  )
+}
+
+/** A control of a form with several fields: its label, the control, its problems and its rule. */
+export const Labelled = ({
+  children,
+  field,
+  form,
+  label,
+  rule
+}: {
+  readonly form: FormState
+  readonly field: string
+  readonly label: ComponentChildren
+  readonly rule?: string | undefined
+  readonly children: (attributes: ReturnType<typeof controlState>) => JSX.Element
+}) => (
+  <div class="labelled">
+    <label for={controlId(field)}>{label}</label>
+    {children(controlState(form, field, rule))}
+    <Misfits field={field} misfits={form.misfits} />
+    {rule !== undefined && (
+      <p class="quiet" id={ruleId(field)}>
+        {rule}
+      </p>
+    )}
+  </div>
+)
 
 /** The field of a new password, with the bounds that the server checks. `state`: its ARIA attributes. */
 export const NewPassword = ({ state }: { readonly state: ReturnType<typeof fieldState> }) => {

@@ -6,7 +6,7 @@ import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { sectionOf } from "../entities/ListPages.ts"
-import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
+import { type FormState, Labelled, type Misfit } from "../Field.tsx"
 import { Frame, Hidden, HiddenFields, Refusal } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { EntityLink } from "../Naming.tsx"
@@ -48,98 +48,97 @@ export interface NewEntityContent {
 
 const Text = ({
   field: { isRequired, maxLength, rule, type },
-  isFirst = false,
+  form,
   label,
-  misfits,
   name,
   suggestions = [],
   value
 }: {
   readonly field: Omit<NewField, "key" | "of">
+  readonly form: FormState
   readonly name: string
   readonly label: string
   readonly value: string
-  readonly misfits: ReadonlyArray<Misfit>
-  readonly isFirst?: boolean
   readonly suggestions?: ReadonlyArray<string>
 }) => {
   const t = useWords()
-  const misfit = misfits.find(({ field }) => field === name)
-  const ruleId = rule === undefined ? undefined : `${name}-rule`
   const listId = suggestions.length === 0 ? undefined : `${name}-known`
   return (
-    <>
-      <label>
-        {label}
-        <input
-          type={type ?? "text"}
-          name={name}
-          value={value}
-          required={isRequired}
-          maxLength={maxLength}
-          list={listId}
-          autocomplete="off"
-          {...fieldState(misfit, name, ruleId)}
-          autofocus={misfits.length === 0 ? isFirst : misfit === misfits[0]}
-        />
-      </label>
-      <FieldMisfit field={name} misfit={misfit} />
-      {rule !== undefined && (
-        <p id={ruleId} class="quiet">
-          {t(rule)}
-        </p>
+    <Labelled form={form} field={name} label={label} rule={rule && t(rule)}>
+      {(attributes) => (
+        <>
+          <input
+            type={type ?? "text"}
+            value={value}
+            required={isRequired}
+            maxLength={maxLength}
+            list={listId}
+            autocomplete="off"
+            {...attributes}
+          />
+          {listId !== undefined && (
+            <datalist id={listId}>
+              {suggestions.map((each) => (
+                <option key={each} value={each} />
+              ))}
+            </datalist>
+          )}
+        </>
       )}
-      {listId !== undefined && (
-        <datalist id={listId}>
-          {suggestions.map((each) => (
-            <option key={each} value={each} />
-          ))}
-        </datalist>
-      )}
-    </>
+    </Labelled>
   )
 }
 
 const required = { isRequired: true, maxLength: 255 } as const
 
+const optionField = (index: number) => `${formNames.option}${index}`
+
 /** The option values of a new variant; for a product without options the fields that give it its first one. */
-const Options = ({ form, misfits, owner }: NewEntityContent & { readonly owner: Owner }) => {
+const Options = ({
+  form: { firstOption, optionValues },
+  owner: { options, record },
+  state
+}: Pick<NewEntityContent, "form"> & { readonly owner: Owner; readonly state: FormState }) => {
   const t = useWords()
-  const { firstOption, optionValues } = form
-  const value = (index: number) => ({ name: `${formNames.option}${index}`, value: optionValues[index] ?? "", misfits })
-  if (owner.options.length > 0)
+  const value = (index: number) => ({ form: state, name: optionField(index), value: optionValues[index] ?? "" })
+  if (options.length > 0)
     return (
       <>
-        {owner.options.map(({ name, values }, index) => (
-          <Text key={name} field={required} label={name} suggestions={values} isFirst={index === 0} {...value(index)} />
+        {options.map(({ name, values }, index) => (
+          <Text key={name} field={required} label={name} suggestions={values} {...value(index)} />
         ))}
       </>
     )
-  const hasVariants = owner.record.variantIds.length > 0
+  const hasVariants = record.variantIds.length > 0
   const field = hasVariants ? required : { maxLength: 255 }
   return (
     <fieldset class="fields">
       <legend>{t("The option by which the variants differ")}</legend>
       <Text
         field={{ ...field, rule: "For example Size or Color." }}
+        form={state}
         name={formNames.optionName}
         label={t("Name of the option")}
         value={firstOption.name}
-        misfits={misfits}
-        isFirst
       />
       {hasVariants && (
         <Text
           field={required}
+          form={state}
           name={formNames.former}
           label={t("Its value for the variant that is there already")}
           value={firstOption.former}
-          misfits={misfits}
         />
       )}
       <Text field={field} label={t("Its value for the new variant")} {...value(0)} />
     </fieldset>
   )
+}
+
+/** The field that comes first on the page. */
+const firstField = ({ kind, owner }: NewEntityContent) => {
+  if (kind !== "variant" || owner === null) return newFields[kind][0]?.key
+  return owner.options.length > 0 ? optionField(0) : formNames.optionName
 }
 
 const Stores = ({ form, stores }: NewEntityContent) => {
@@ -165,6 +164,7 @@ export const NewEntityPage = (content: NewEntityContent) => {
   const { button, path, title } = creationPages[kind]
   const ofForm = misfits.filter(({ field }) => field === "").map(({ message }) => t.say(message))
   const needsOptions = kind === "variant" && owner !== null
+  const state = { misfits, focus: firstField(content) }
   return (
     <Frame title={t(title)} visitor={visitor} current={sectionOf(owner?.kind ?? kind)}>
       <Refusal text={ofForm.length === 0 ? undefined : ofForm.join(" ")} />
@@ -183,16 +183,15 @@ export const NewEntityPage = (content: NewEntityContent) => {
             [formNames.madeFor, needsOptions ? namesOf(owner.options) : undefined]
           ]}
         />
-        {needsOptions && <Options {...content} owner={owner} />}
-        {newFields[kind].map((field, index) => (
+        {needsOptions && <Options form={form} owner={owner} state={state} />}
+        {newFields[kind].map((field) => (
           <Text
             key={field.key}
             field={field}
+            form={state}
             name={field.key}
             label={fieldName(t, field.key)}
             value={form.values[field.key] ?? ""}
-            misfits={misfits}
-            isFirst={index === 0 && !needsOptions}
           />
         ))}
         {(kind === "product" || kind === "collection") && <Stores {...content} />}

@@ -196,7 +196,7 @@ export const DropCalendar = ({
       {!entries.some(({ first, last }) => first.slice(0, 7) <= month && last.slice(0, 7) >= month) && (
         <p class="quiet">{t("There are no drops in {month}.", { month: monthWords(t, month) })}</p>
       )}
-      <p class="quiet hint">{t("Each drop is on the days of its own time zone.")}</p>
+      <p class="quiet">{t("Each drop is on the days of its own time zone.")}</p>
     </>
   )
 }

@@ -1,4 +1,3 @@
-import type { ComponentChildren, JSX } from "preact"
 import { timeZones } from "../../access/Profile.ts"
 import type { MerchantPage } from "../../catalog/MerchantLists.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
@@ -8,17 +7,16 @@ import type { EntityId } from "../../model/Ids.ts"
 import type { KeyRules } from "../../model/KeyRules.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
-import type { Misfit } from "../Field.tsx"
+import { type FormState, Labelled } from "../Field.tsx"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { useWords } from "../Viewer.tsx"
 import type { DropForm, Fold } from "./DropForm.ts"
 import { timeOfDay } from "./DropWords.tsx"
 
-/** The content of the form's page. `misfits`: the first one gets the focus. `results`: of the search; undefined: none was made. */
-export interface NewDropContent {
+/** The content of the form's page. `results`: of the search; undefined: none was made. */
+export interface NewDropContent extends FormState {
   readonly visitor: Visitor
   readonly form: DropForm
-  readonly misfits: ReadonlyArray<Misfit>
   /** null: all stores. */
   readonly store: Store | null
   /** The chosen things. */
@@ -40,67 +38,7 @@ export interface NewDropContent {
   readonly hasOtherStores: boolean
   readonly rules: KeyRules
   readonly address: PictureAddress
-  /** The field that gets the focus if nothing is wrong. */
-  readonly focus?: string | undefined
 }
-
-export const idOf = (field: string) => field.replaceAll(/[^\w-]/g, "_")
-
-/** The attributes of a control: its name, and what is wrong with it. */
-export const stateOf = (
-  { focus, misfits }: Pick<NewDropContent, "focus" | "misfits">,
-  field: string,
-  rule?: string
-) => {
-  const isMisfit = misfits.some((misfit) => misfit.field === field)
-  const described = [
-    ...(isMisfit ? [`${idOf(field)}-misfit`] : []),
-    ...(rule === undefined ? [] : [`${idOf(field)}-rule`])
-  ]
-  return {
-    id: idOf(field),
-    name: field,
-    ...(isMisfit && { "aria-invalid": "true" as const }),
-    ...((misfits[0]?.field ?? focus) === field && { autofocus: true }),
-    ...(described.length > 0 && { "aria-describedby": described.join(" ") })
-  }
-}
-
-export const Misfits = ({ field, misfits }: { readonly field: string; readonly misfits: ReadonlyArray<Misfit> }) => {
-  const t = useWords()
-  const own = misfits.filter((misfit) => misfit.field === field)
-  return own.length === 0 ? null : (
-    <p class="wrong" id={`${idOf(field)}-misfit`}>
-      {own.map(({ message }) => t.say(message)).join(" ")}
-    </p>
-  )
-}
-
-/** A labelled control, the rule below it, and its problems. */
-export const Labelled = ({
-  children,
-  content,
-  field,
-  label,
-  rule
-}: {
-  readonly content: Pick<NewDropContent, "focus" | "misfits">
-  readonly field: string
-  readonly label: ComponentChildren
-  readonly rule?: string
-  readonly children: (attributes: ReturnType<typeof stateOf>) => JSX.Element
-}) => (
-  <div>
-    <label for={idOf(field)}>{label}</label>
-    {children(stateOf(content, field, rule))}
-    <Misfits field={field} misfits={content.misfits} />
-    {rule !== undefined && (
-      <p class="quiet hint" id={`${idOf(field)}-rule`}>
-        {rule}
-      </p>
-    )}
-  </div>
-)
 
 /** The choice between two instants of one local time. */
 const FoldChoice = ({
@@ -141,21 +79,21 @@ export const When = (content: NewDropContent) => {
   return (
     <section class="sheet step" aria-labelledby="when">
       <h2 id="when">{t("When")}</h2>
-      <Labelled content={content} field="name" label={t("Name")}>
+      <Labelled form={content} field="name" label={t("Name")}>
         {(attributes) => (
           <input type="text" value={name} maxLength={200} dir="auto" autocomplete="off" {...attributes} />
         )}
       </Labelled>
       <div class="three">
         <div>
-          <Labelled content={content} field="starts" label={t("Starts")}>
+          <Labelled form={content} field="starts" label={t("Starts")}>
             {(attributes) => <input type="datetime-local" value={starts} {...attributes} />}
           </Labelled>
           <FoldChoice field="starts" text={starts} zone={zone} chosen={startsFold} />
         </div>
         <div>
           <Labelled
-            content={content}
+            form={content}
             field="ends"
             label={t("Ends")}
             rule={t("The earlier values come back. Empty: the new values stay.")}
@@ -164,7 +102,7 @@ export const When = (content: NewDropContent) => {
           </Labelled>
           <FoldChoice field="ends" text={ends} zone={zone} chosen={endsFold} />
         </div>
-        <Labelled content={content} field="zone" label={t("Time zone")} rule={t("For the start and the end.")}>
+        <Labelled form={content} field="zone" label={t("Time zone")} rule={t("For the start and the end.")}>
           {(attributes) => (
             <select {...attributes}>
               {["UTC", ...timeZones].map((each) => (

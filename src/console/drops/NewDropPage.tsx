@@ -5,6 +5,7 @@ import { isWritable } from "../../model/KeyRules.ts"
 import { controlOf } from "../entities/CellInput.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { listPages } from "../entities/ListPages.ts"
+import { controlId, controlState, Labelled, Misfits } from "../Field.tsx"
 import { Alert, Frame, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
@@ -15,7 +16,7 @@ import { totalTextOf } from "../products/ListWalk.ts"
 import { useWords } from "../Viewer.tsx"
 import { spoken, Text } from "../Wording.tsx"
 import { fieldIn, nameOf, names, storeField, type TypedValue } from "./DropForm.ts"
-import { idOf, Labelled, Misfits, type NewDropContent, stateOf, When } from "./NewDropFields.tsx"
+import { type NewDropContent, When } from "./NewDropFields.tsx"
 
 const nameOfThing = (t: Words, { kind, parentTitle, title }: Pick<DropThing, "kind" | "parentTitle" | "title">) =>
   parentTitle === null ? titleOr(t, kind, title) : `${titleOr(t, "product", parentTitle)}: ${titleOr(t, kind, title)}`
@@ -148,7 +149,7 @@ const Things = (content: NewDropContent) => {
             value={form.search}
             placeholder={t("Title, SKU, vendor or tag")}
             maxLength={200}
-            {...stateOf(content, "search")}
+            {...controlState(content, "search")}
           />
         </div>
         <button type="submit" class="plain" name="do" value="search">
@@ -185,7 +186,7 @@ const ValueField = ({ content, value }: { readonly content: NewDropContent; read
   const hint = control._tag === "Area" && control.hint !== undefined ? t.say(control.hint) : undefined
   return (
     <div class="set">
-      <Labelled content={content} field={field} label={label} {...(hint !== undefined && { rule: hint })}>
+      <Labelled form={content} field={field} label={label} rule={hint}>
         {(attributes) =>
           control._tag === "Choice" ? (
             <select {...attributes}>
@@ -262,7 +263,7 @@ const Changes = (content: NewDropContent) => {
       {(store !== null || form.percent !== "") && (
         <div class="three">
           <Labelled
-            content={content}
+            form={content}
             field="percent"
             label={t("Percent off")}
             rule={
@@ -294,7 +295,7 @@ const Changes = (content: NewDropContent) => {
       <div class="seek">
         <div>
           <label for="add">{t("Another field")}</label>
-          <select {...stateOf(content, "add")}>
+          <select {...controlState(content, "add")}>
             <option value="">{t("Choose a field")}</option>
             {(["product", "variant", "collection", "media"] as const)
               .filter((kind) => chosenKinds.has(kind))
@@ -342,7 +343,7 @@ export const NewDropPage = (content: NewDropContent) => {
           <ul>
             {misfits.map(({ field, message }) => (
               <li key={`${field} ${t.say(message)}`}>
-                <a href={`#${idOf(field)}`}>{labelOf(t, field)}</a>: {t.say(message)}
+                <a href={`#${controlId(field)}`}>{labelOf(t, field)}</a>: {t.say(message)}
               </li>
             ))}
           </ul>
