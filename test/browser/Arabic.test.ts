@@ -1,10 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { aFailure, aMerchant } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
+import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
 
 const sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -15,11 +14,8 @@ describe.skipIf(!chromiumIsThere)("the pages in Arabic on a phone", () => {
         Effect.gen(function* () {
           const merchant = yield* aMerchant
           yield* aFailure(merchant)
-          const { complaints, page } = yield* openWindow(yield* aBrowserProgram, { viewport: { width, height: 800 } })
-          const base = yield* BaseUrl
-          const [name = "", value = ""] = merchant.cookie.split("=")
+          const { base, complaints, page } = yield* openSignedIn(merchant.cookie, { viewport: { width, height: 800 } })
           yield* Effect.promise(async () => {
-            await page.context().addCookies([{ name, value, url: base }])
             const look = async (title: string) => {
               await assertAccessible(page, `arabic-${title}-${width}`)
               await page.setViewportSize({ width, height: 800 })

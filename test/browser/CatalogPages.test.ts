@@ -3,24 +3,13 @@ import { Effect } from "effect"
 import { build } from "esbuild"
 import type { Page } from "playwright-core"
 import { Drafts } from "../../src/drafts/Drafts.ts"
-import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { type EntityId, ImportId } from "../../src/model/Ids.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { aFailure, aMerchant, editBothSides, untilPhase } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
-
-/** A window in which a merchant is signed in, and the errors that the browser reported in it. */
-const signedIn = (cookie: string) =>
-  Effect.gen(function* () {
-    const window = yield* openWindow(yield* aBrowserProgram)
-    const base = yield* BaseUrl
-    const [name = "", value = ""] = cookie.split("=")
-    yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
-    return { ...window, base }
-  })
+import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
 
 /** The script that updates pages, as a global of a browser. */
 const morphing = build({
@@ -49,7 +38,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
       Effect.gen(function* () {
         const merchant = yield* aMerchant
         yield* editBothSides(merchant)
-        const { base, complaints, page } = yield* signedIn(merchant.cookie)
+        const { base, complaints, page } = yield* openSignedIn(merchant.cookie)
         const id = yield* Effect.promise(async () => {
           await page.goto(`${base}/stores`)
           await assertAccessible(page, "stores")
@@ -113,7 +102,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
     it.scoped("a merchant uploads an export, sees its problems, and uploads it again", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant
-        const { base, complaints, page } = yield* signedIn(merchant.cookie)
+        const { base, complaints, page } = yield* openSignedIn(merchant.cookie)
         const send = (name: string, content: string) =>
           Effect.promise(async () => {
             await page.goto(`${base}/imports`)
@@ -147,7 +136,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
       Effect.gen(function* () {
         const merchant = yield* aMerchant
         yield* aFailure(merchant)
-        const { base, page } = yield* signedIn(merchant.cookie)
+        const { base, page } = yield* openSignedIn(merchant.cookie)
         const id = yield* Effect.promise(async () => {
           await page.goto(`${base}/stores`)
           await assertAccessible(page, "stores-failures")
@@ -191,7 +180,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
           apply([CatalogChange.SetAttributes({ entityId, values: { vendor } })]).pipe(actingAs(merchant.actor))
         yield* edit(merchant.stove, "Fell & Son")
         yield* edit(merchant.tent, "Fell & Son")
-        const { base, complaints, page } = yield* signedIn(merchant.cookie)
+        const { base, complaints, page } = yield* openSignedIn(merchant.cookie)
         const stale = yield* Effect.promise(async () => {
           await page.goto(`${base}/entity?id=${merchant.stove}`)
           await assertAccessible(page, "entity-to-publish")
@@ -232,7 +221,7 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
         yield* Effect.forEach(Array.from({ length: 51 }), (_, n) =>
           anEntity("product", { title: `Lamp ${n + 1}`, vendor: "Glow" })
         ).pipe(actingAs(actor))
-        const { base, complaints, page } = yield* signedIn(cookie)
+        const { base, complaints, page } = yield* openSignedIn(cookie)
         const everything = page.getByRole("button", { name: "All items that match the list's filters" })
         const publish = page.getByRole("button", { name: "Review and publish" })
         const rows = page.getByRole("table").getByRole("checkbox")
@@ -281,11 +270,8 @@ describe.skipIf(!chromiumIsThere)("the pages of the catalog in Chromium", () => 
     it.scoped("everything works without JavaScript", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant
-        const { page } = yield* openWindow(yield* aBrowserProgram, { javaScriptEnabled: false })
-        const base = yield* BaseUrl
-        const [name = "", value = ""] = merchant.cookie.split("=")
+        const { base, page } = yield* openSignedIn(merchant.cookie, { javaScriptEnabled: false })
         const id = yield* Effect.promise(async () => {
-          await page.context().addCookies([{ name, value, url: base }])
           await page.goto(`${base}/stores`)
           await page.getByRole("button", { name: "Refresh Tarn & Tern from its platform" }).click()
           return idOf(page)

@@ -3,27 +3,16 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { BrowserContextOptions } from "playwright-core"
 import { commands } from "../../src/console/Paths.ts"
-import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { aMerchant } from "../console/Merchant.ts"
 import { aBrowser, aUser, PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
-
-/** A window in which the user of this cookie is signed in. */
-const windowOf = (cookie: string, options: BrowserContextOptions = {}) =>
-  Effect.gen(function* () {
-    const window = yield* openWindow(yield* aBrowserProgram, options)
-    const base = yield* BaseUrl
-    const [name = "", value = ""] = cookie.split("=")
-    yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
-    return { ...window, base }
-  })
+import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
 
 /** A window of a new signed-in user, and the errors that the browser reported in it. */
 const aWindow = (options: BrowserContextOptions = {}) =>
   Effect.gen(function* () {
     const { cookie } = yield* aUser()
-    return yield* windowOf(cookie, options)
+    return yield* openSignedIn(cookie, options)
   })
 
 const ground = "getComputedStyle(document.body).backgroundColor"
@@ -72,7 +61,7 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
     it.scoped("the palette finds products and collections as one types, and opens them", () =>
       Effect.gen(function* () {
         const { cookie, tent } = yield* aMerchant
-        const { base, complaints, page } = yield* windowOf(cookie)
+        const { base, complaints, page } = yield* openSignedIn(cookie)
         yield* Effect.promise(async () => {
           await page.goto(`${base}/stores`)
           for (const keys of ["Control+k", "Meta+k"]) {
@@ -135,7 +124,7 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
           ["admin", ofAdmin]
         ] as const) {
           const { cookie } = yield* aBrowser(accountId, `palette-${role}-${accountId}@example.com`, role)
-          const { base, page } = yield* windowOf(cookie)
+          const { base, page } = yield* openSignedIn(cookie)
           yield* Effect.promise(async () => {
             await page.goto(`${base}/media`)
             await page.keyboard.press("Control+k")

@@ -1,12 +1,11 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Page } from "playwright-core"
-import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { aMerchant } from "../console/Merchant.ts"
 import { aBrowser, PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
+import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
 
 /** A stove with five pictures on two stores. */
 const aGallery = Effect.gen(function* () {
@@ -29,12 +28,9 @@ const aGallery = Effect.gen(function* () {
 
 const openAs = (cookie: string, stove: string, options: { readonly javaScriptEnabled?: boolean } = {}) =>
   Effect.gen(function* () {
-    const window = yield* openWindow(yield* aBrowserProgram, options)
-    const base = yield* BaseUrl
-    const [name = "", value = ""] = cookie.split("=")
-    yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
-    yield* Effect.promise(() => window.page.goto(`${base}/entity?id=${stove}`))
-    return { ...window, base }
+    const window = yield* openSignedIn(cookie, options)
+    yield* Effect.promise(() => window.page.goto(`${window.base}/entity?id=${stove}`))
+    return window
   })
 
 /**

@@ -2,7 +2,6 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import type { Page } from "playwright-core"
-import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
@@ -11,17 +10,7 @@ import { actingAs } from "../../src/testing/index.ts"
 import { aFailure, aMerchant, aReview, untilPhase } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
-
-/** A window of a signed-in browser. */
-const signedIn = (cookie: string, javaScriptEnabled = true) =>
-  Effect.gen(function* () {
-    const base = yield* BaseUrl
-    const window = yield* openWindow(yield* aBrowserProgram, { javaScriptEnabled })
-    const [name = "", value = ""] = cookie.split("=")
-    yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
-    return { base, ...window }
-  })
+import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
 
 /** Marks the document, so that a reload would be noticed. */
 const markDocument = (page: Page) => page.evaluate("window.mark = 'not reloaded'")
@@ -42,7 +31,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
             const claimed = Option.getOrThrow(yield* repo.claim({ accountId, id }, 30))
             yield* repo.save(claimed, { cursor, done, counts: {}, errors: [] }, 0)
           })
-        const { base, complaints, page } = yield* signedIn(cookie)
+        const { base, complaints, page } = yield* openSignedIn(cookie)
         const said = page.locator("#live-says")
         yield* Effect.promise(async () => {
           await page.goto(`${base}/jobs`)
@@ -85,7 +74,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
     it.scoped("an update keeps the focus in a cell, and the mark and the undo of the cell that was saved", () =>
       Effect.gen(function* () {
         const { actor, cookie, shop, tent } = yield* aMerchant
-        const { base, complaints, page } = yield* signedIn(cookie)
+        const { base, complaints, page } = yield* openSignedIn(cookie)
         const changed = page.locator(`#cell-${shop.id}-title`).getByText("Changed", { exact: true })
         const link = `cell-${shop.id}-title-edit`
         yield* Effect.promise(async () => {
@@ -129,7 +118,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
     it.scoped("a publish that fails is shown on the page of the product, and retried there", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant
-        const { base, page } = yield* signedIn(merchant.cookie)
+        const { base, page } = yield* openSignedIn(merchant.cookie)
         yield* Effect.promise(async () => {
           await page.goto(`${base}/entity?id=${merchant.stove}`)
           await markDocument(page)
@@ -153,7 +142,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
     it.scoped("the states in a list are updated in place, and the selected rows and the focus stay", () =>
       Effect.gen(function* () {
         const merchant = yield* aMerchant
-        const { base, page } = yield* signedIn(merchant.cookie)
+        const { base, page } = yield* openSignedIn(merchant.cookie)
         const row = page.locator("tbody tr", { hasText: "The stove" })
         yield* Effect.promise(async () => {
           await page.goto(`${base}/products`)
@@ -182,7 +171,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
         const { actor, cookie, firstImport } = merchant
         const imports = yield* Imports
         const sql = yield* SqlClient.SqlClient
-        const { base, complaints, page } = yield* signedIn(cookie)
+        const { base, complaints, page } = yield* openSignedIn(cookie)
         const said = page.locator("#live-says")
         const comparing = (done: number) => sql`
           UPDATE import_run
@@ -238,7 +227,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
       Effect.gen(function* () {
         const { actor, cookie } = yield* aMerchant
         const jobs = yield* Jobs
-        const { base, page } = yield* signedIn(cookie)
+        const { base, page } = yield* openSignedIn(cookie)
         yield* Effect.promise(async () => {
           await page.goto(`${base}/jobs`)
           await page.getByLabel("Search products").fill("half a word")
@@ -259,7 +248,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
       Effect.gen(function* () {
         const merchant = yield* aMerchant
         const id = yield* aReview(merchant)
-        const { base, complaints, page } = yield* signedIn(merchant.cookie, false)
+        const { base, complaints, page } = yield* openSignedIn(merchant.cookie, { javaScriptEnabled: false })
         const groups = page.locator("fieldset.conflict")
         yield* Effect.promise(async () => {
           await page.goto(`${base}/import?id=${id}`)
@@ -292,7 +281,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
       Effect.gen(function* () {
         const { actor, cookie } = yield* aMerchant
         const jobs = yield* Jobs
-        const { base, complaints, page } = yield* signedIn(cookie, false)
+        const { base, complaints, page } = yield* openSignedIn(cookie, { javaScriptEnabled: false })
         yield* Effect.promise(() => page.goto(`${base}/jobs`))
         yield* jobs
           .begin({ kind: "publish_waiting", title: "Quiet", subject: null, input: {}, total: 1 })

@@ -7,6 +7,7 @@ import { assert } from "@effect/vitest"
 import axe from "axe-core"
 import { Duration, Effect } from "effect"
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
+import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { hangLimit } from "../support/HangLimit.ts"
 import { program } from "./Chromium.ts"
 
@@ -50,6 +51,16 @@ export const openWindow = (browser: Browser, options: BrowserContextOptions = {}
     page.on("console", (message) => add(message.text()))
     page.on("pageerror", (error) => add(error.message))
     return { page, complaints }
+  })
+
+/** A new window in which the user of this cookie is signed in, and the address of the service. */
+export const openSignedIn = (cookie: string, options: BrowserContextOptions = {}) =>
+  Effect.gen(function* () {
+    const window = yield* openWindow(yield* aBrowserProgram, options)
+    const base = yield* BaseUrl
+    const [name = "", value = ""] = cookie.split("=")
+    yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
+    return { ...window, base }
   })
 
 /**

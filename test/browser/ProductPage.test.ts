@@ -1,11 +1,10 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { actingAs, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { aFailure, aMerchant } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
+import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
 
 /** A stove on four stores, with overrides, unpublished changes, failed publishes and invalid values. */
 const aStove = Effect.gen(function* () {
@@ -49,15 +48,6 @@ const aStove = Effect.gen(function* () {
   return merchant
 })
 
-const signedIn = (cookie: string, options: { readonly javaScriptEnabled?: boolean } = {}) =>
-  Effect.gen(function* () {
-    const window = yield* openWindow(yield* aBrowserProgram, options)
-    const base = yield* BaseUrl
-    const [name = "", value = ""] = cookie.split("=")
-    yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
-    return { ...window, base }
-  })
-
 /** Takes screenshots of a page, if CATALOG_SCREENSHOTS names a folder. */
 const folder = process.env.CATALOG_SCREENSHOTS
 
@@ -66,7 +56,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
     it.scoped("edits a cell in place without JavaScript, at every width and in both colours", () =>
       Effect.gen(function* () {
         const { cookie, shop, stove } = yield* aStove
-        const { base, page } = yield* signedIn(cookie, { javaScriptEnabled: false })
+        const { base, page } = yield* openSignedIn(cookie, { javaScriptEnabled: false })
         const take = async (name: string) => {
           if (folder === undefined) return
           for (const width of [1_440, 390]) {
@@ -132,7 +122,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
         const merchant = yield* aStove
         const { actor, cookie, shop, stove } = merchant
         const { apply } = yield* CatalogChanges
-        const { base, complaints, page } = yield* signedIn(cookie)
+        const { base, complaints, page } = yield* openSignedIn(cookie)
         const focused = () => page.evaluate("document.activeElement?.textContent?.trim() ?? ''")
         const title = page.getByRole("textbox", { name: "Title, Tarn & Tern" })
         const handle = page.getByRole("textbox", { name: "Handle, Tarn & Tern" })
@@ -275,7 +265,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
     it.scoped("is accessible with cells closed, open, and refused", () =>
       Effect.gen(function* () {
         const { cookie, shop, stove } = yield* aStove
-        const { base, complaints, page } = yield* signedIn(cookie)
+        const { base, complaints, page } = yield* openSignedIn(cookie)
         yield* Effect.promise(async () => {
           await page.goto(`${base}/entity?id=${stove}`)
           await assertAccessible(page, "product")

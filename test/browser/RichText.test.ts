@@ -1,12 +1,11 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Page, Request } from "playwright-core"
-import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { actingAs, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { aMerchant } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
+import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
 
 const stored =
   '<h2>Stove</h2>\n<p>Burns  <strong>gas</strong> &amp; w&ouml;od.<br/>Folds.</p>\n\n<ul>\n  <li>one</li>\n  <li><a href="https://tarn.example/?a=1&b=2" title="x">two</a></li>\n</ul>\n<p>Last&nbsp;line</p>\n'
@@ -32,23 +31,18 @@ const editing = (
       ])
       return store.id
     }).pipe(actingAs(actor), Effect.orDie)
-    const window = yield* openWindow(yield* aBrowserProgram, {
+    const window = yield* openSignedIn(cookie, {
       javaScriptEnabled,
       extraHTTPHeaders: { "accept-language": languages }
     })
-    const base = yield* BaseUrl
-    const [name = "", value = ""] = cookie.split("=")
-    const { page } = window
+    const { base, page } = window
     /** The descriptions that forms sent. */
     const sent: Array<string | null> = []
     page.on("request", (request: Request) => {
       if (request.method() === "POST") sent.push(new URLSearchParams(request.postData() ?? "").get("value"))
     })
-    yield* Effect.promise(async () => {
-      await page.context().addCookies([{ name, value, url: base }])
-      await page.goto(`${base}/entity?id=${stove}&edit=description_html`)
-    })
-    return { ...window, base, gulf, sent, stove }
+    yield* Effect.promise(() => page.goto(`${base}/entity?id=${stove}&edit=description_html`))
+    return { ...window, gulf, sent, stove }
   })
 
 const surface = (page: Page) => page.locator("[data-surface]")

@@ -1,13 +1,12 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { DataHealth } from "../../src/health/DataHealth.ts"
-import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { aMerchant } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
+import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
 
 const count = 4
 
@@ -68,13 +67,10 @@ describe.skipIf(!chromiumIsThere)("selections in Chromium", () => {
       it.scoped(`all rows of ${name} are selected, by mouse and by keyboard, also on a phone`, () =>
         Effect.gen(function* () {
           const { actor, cookie, shop } = yield* aFullShop
-          const base = yield* BaseUrl
-          const { complaints, page } = yield* openWindow(yield* aBrowserProgram)
-          const [key = "", value = ""] = cookie.split("=")
+          const { base, complaints, page } = yield* openSignedIn(cookie)
           const rows = page.locator(`input[type=checkbox][name^="${checkboxes}"]`)
           const said = (words: string) => page.getByRole("status").getByText(words, { exact: true }).waitFor()
           const all = yield* Effect.promise(async () => {
-            await page.context().addCookies([{ name: key, value, url: base }])
             await page.goto(base + path(shop.id))
             const number = await rows.count()
             assert.isAtLeast(number, count)
