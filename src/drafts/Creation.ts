@@ -7,6 +7,8 @@ import type { EntityId, StoreId } from "../model/Ids.ts"
 import { misfitOf } from "../model/KeyRule.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import {
+  type FirstOption,
+  hasNoOptions,
   joinOptions,
   noOption,
   noOptions,
@@ -21,13 +23,6 @@ import { maxGallery, typesFor, unlessAny } from "./DraftWrite.ts"
 import { lockedGallery, PartsMoved } from "./StoreMembership.ts"
 
 type Edits = ReadonlyArray<AttributeEdit>
-
-/** The first option of a product that has none yet. */
-export interface FirstOption {
-  readonly name: string
-  /** The option's value for the variant that the product has already. */
-  readonly former: string
-}
 
 /** A new entity with its canonical values. The caller chooses the ids, so that a form that is sent twice creates one entity. */
 export type NewEntity = Data.TaggedEnum<{
@@ -133,8 +128,7 @@ const decideCollection = (
 
 type Valued = Pick<Aggregate, "attributes">
 
-/** Whether a variant has no option values. */
-const isOnly = ({ attributes }: Valued) => joinOptions((key) => valueOf(attributes, key)) === joinOptions(() => "")
+const isOnly = ({ attributes }: Valued) => hasNoOptions((key) => valueOf(attributes, key))
 
 /** The options of a product; those that only its variants have get a name. Empty: it has no options. */
 export const optionsOf = (product: Valued, variants: ReadonlyArray<Valued>): ProductOptions => {
@@ -199,12 +193,12 @@ const hasGaps = (variants: ReadonlyArray<Valued>) => {
   return used.lastIndexOf(true) >= used.filter(Boolean).length
 }
 
-/** Whether a platform has the product, or may have it. A publish cannot give a live product its first option. */
-const mayBeLive = ({ versions }: Aggregate) =>
-  versions.some(
-    ({ lastPublishStatus, platformId }) =>
-      platformId !== null || lastPublishStatus === "pending" || lastPublishStatus === "failed"
-  )
+/**
+ * Whether the product is being published to a store for the first time. A publish that is requested meanwhile does not know yet which
+ * variant the store will have without an option value.
+ */
+const isFirstPublishOpen = ({ versions }: Aggregate) =>
+  versions.some(({ accepted, lastPublishStatus }) => accepted === null && lastPublishStatus === "pending")
 
 /** Gives a product without options its first one. Only one variant can have the option's former value. */
 const decideFirstOption = (
@@ -286,11 +280,8 @@ const decideVariant = (
         "",
         "The product has other options on one of its stores: give it the same options there first."
       )
-    if (before.length === 0 && variants.length > 0 && mayBeLive(product))
-      return yield* refuse(
-        "",
-        "The product was published without options. Create its first option in the shop, then refresh the store."
-      )
+    if (before.length === 0 && variants.length > 0 && isFirstPublishOpen(product))
+      return yield* refuse("", "The first publish of the product has not ended yet: add the variant after it.")
     const addVariant = (values: Readonly<Record<string, string>>, options: string) => [
       createEntity({ id: entity.id, kind: "variant", parentId: product.id }, entity.attributes, rules, values),
       ...addTo(entity.id, product.storeIds),

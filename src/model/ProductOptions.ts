@@ -19,11 +19,22 @@ export const noOption = { name: "Title", value: "Default Title" } as const
 /** `noOption` as a product's attribute. */
 export const noOptions: string = JSON.stringify([{ name: noOption.name, values: [noOption.value] }])
 
+/** The first option of a product that has none yet. */
+export const FirstOption = Schema.Struct({
+  name: Schema.String,
+  /** The option's value for the variant that the product has already. */
+  former: Schema.String
+})
+export type FirstOption = typeof FirstOption.Type
+
 /** A variant's option values for comparison. No option values equal those of `noOption`. */
 export const joinOptions = (value: (key: string) => string): string => {
   const values = optionKeys.map(value)
   return (values.join("") === noOption.value ? values.map(() => "") : values).join("\u0001")
 }
+
+/** Whether a variant has no option values. */
+export const hasNoOptions = (value: (key: string) => string): boolean => joinOptions(value) === joinOptions(() => "")
 
 /** The title of a variant with option values. */
 export const titleByOptions = (value: (key: string) => string): string =>

@@ -1,6 +1,7 @@
 import { Data } from "effect"
 import type { Attributes } from "../model/Attribute.ts"
 import type { EntityId } from "../model/Ids.ts"
+import type { FirstOption } from "../model/ProductOptions.ts"
 
 /** An entity in a publication, with the values to send. */
 export interface PublishedEntity {
@@ -9,6 +10,11 @@ export interface PublishedEntity {
   readonly platformId: string | null
   /** Effective values. If a built-in key is missing, its value is empty. A metafield with the value `""` is deleted. */
   readonly attributes: Attributes
+}
+
+/** `firstOption`: the option to give to a product that the store has without options. */
+interface OptionedPublication {
+  readonly firstOption?: FirstOption
 }
 
 interface RequestedPublication extends PublishedEntity {
@@ -20,14 +26,15 @@ interface RequestedPublication extends PublishedEntity {
 export type Publication = Data.TaggedEnum<{
   /**
    * `media`: the whole gallery on the store, in order. `variants`: all variants on the store, in order. Values of variants are
-   * written by the first publish of the product only.
+   * written by the first publish of the product only, except the option value of the variant that gets `firstOption.former`.
    */
-  Product: RequestedPublication & {
-    readonly variants: ReadonlyArray<PublishedEntity>
-    readonly media: ReadonlyArray<PublishedEntity>
-  }
+  Product: RequestedPublication &
+    OptionedPublication & {
+      readonly variants: ReadonlyArray<PublishedEntity>
+      readonly media: ReadonlyArray<PublishedEntity>
+    }
   /** `productPlatformId`: the platform id of the variant's product, which is published already. */
-  Variant: RequestedPublication & { readonly productPlatformId: string }
+  Variant: RequestedPublication & OptionedPublication & { readonly productPlatformId: string }
   /** `members`: the platform ids of the collection's products, in order. */
   Collection: RequestedPublication & { readonly members: ReadonlyArray<string> }
   Media: RequestedPublication

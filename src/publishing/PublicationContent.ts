@@ -5,8 +5,10 @@ import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { Attributes, EntityKind, effective } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, type PublicationId, type StoreId } from "../model/Ids.ts"
+import { FirstOption } from "../model/ProductOptions.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import { Publication, type PublishedEntity } from "../platform/Publication.ts"
+import { findFirstOption, withFormerValue } from "./FirstOption.ts"
 
 const entityFields = { kind: EntityKind, /** A variant's product, else null. */ productId: Schema.NullOr(EntityId) }
 
@@ -21,6 +23,8 @@ export const PublicationContent = Schema.Union(
      * publish, and media that the store has never accepted.
      */
     carried: Schema.Array(Schema.Struct({ entityId: EntityId, attributes: Attributes })),
+    /** The first option of a product that is live without options: of the entity, or of the product of a variant. */
+    firstOption: Schema.optionalWith(FirstOption, { exact: true }),
     /** Draft revisions of the entity and of `carried`. If the revisions are equal, the publications are equal. */
     revisions: Schema.Record({ key: EntityId, value: Schema.Int })
   }),
@@ -142,12 +146,15 @@ export const pinDraft = (
         ? []
         : [{ entityId: id, attributes: effective(candidate.attributes, candidateVersion?.overrides ?? {}) }]
     })
+    const withOptions = product ?? (aggregate.kind === "product" ? aggregate : undefined)
+    const firstOption = withOptions === undefined ? undefined : findFirstOption(aggregates, withOptions, storeId)
     return {
       _tag: "Draft",
       kind: aggregate.kind,
       productId: aggregate.parentId,
       values,
       carried,
+      ...(firstOption !== undefined && { firstOption }),
       revisions: Object.fromEntries(
         [entityId, ...carried.map((each) => each.entityId)].map((id) => [id, revisions.get(id) ?? 0])
       )
@@ -290,6 +297,7 @@ export const toPush = (
   members: MembersById
 ): Either.Either<Push, PublishError> => {
   const own = versions.get(entityId)
+  const firstOption = content._tag === "Draft" ? content.firstOption : undefined
   const main = {
     key: id,
     entityId,
@@ -298,7 +306,8 @@ export const toPush = (
     attributes: withDeletedValues(values.attributes, {
       ...own?.accepted?.attributes,
       ...(content._tag === "Fields" && content.fields)
-    })
+    }),
+    ...(firstOption !== undefined && { firstOption })
   }
   const accepted = [{ entityId, values }]
   switch (content.kind) {
@@ -314,7 +323,7 @@ export const toPush = (
       return Either.right({
         publication: Publication.Product({
           ...main,
-          variants: variants.map(({ entity }) => entity),
+          variants: variants.map(({ entity }) => withFormerValue(entity, firstOption)),
           media: media.map(({ entity }) => entity)
         }),
         accepted: [

@@ -1,9 +1,10 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Catalog } from "../../src/catalog/Catalog.ts"
-import { type FirstOption, NewEntity } from "../../src/drafts/Creation.ts"
+import { NewEntity } from "../../src/drafts/Creation.ts"
 import type { AttributeEdit } from "../../src/model/AttributeRules.ts"
 import { EntityId, nilUuid, StoreId } from "../../src/model/Ids.ts"
+import type { FirstOption } from "../../src/model/ProductOptions.ts"
 import type { Store } from "../../src/model/Store.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
@@ -206,26 +207,38 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
-      it.effect("a product that may be live gets no first option, because no publish would send its name", () =>
+      it.effect("a product gets its first option also if it is live, but not while its first publish is open", () =>
         inAccount(([a]) =>
           Effect.gen(function* () {
             const product = yield* aProduct({ title: "Tent" }, [a.id])
             yield* create(product)
-            const at = Effect.flatMap(aVariant(product.id, ["L"], { name: "Size", former: "S" }), refused)
-            const live = [
-              {
-                path: "",
-                message:
-                  "The product was published without options. Create its first option in the shop, then refresh the store."
-              }
-            ]
+            const large = yield* aVariant(product.id, ["L"], { name: "Size", former: "S" })
             const apply = (change: CatalogChange) =>
               Effect.flatMap(CatalogChanges, (service) => Effect.orDie(service.apply([change])))
             const on = { entityId: product.id, storeId: a.id }
             yield* apply(CatalogChange.RequestPublish(on))
-            assert.deepStrictEqual(yield* at, live)
+            assert.deepStrictEqual(yield* refused(large), [
+              {
+                path: "",
+                message: "The first publish of the product has not ended yet: add the variant after it."
+              }
+            ])
             yield* apply(CatalogChange.AcceptPublish({ ...on, platformId: "gid://shopify/Product/1" }))
-            assert.deepStrictEqual(yield* at, live)
+            yield* create(large)
+            assert.strictEqual((yield* valuesOf(product.id)).options, '[{"name":"Size","values":["S","L"]}]')
+            // A later publish that is open sends the option that its request has fixed.
+            const other = yield* aProduct({ title: "Stove" }, [a.id])
+            yield* create(other)
+            const there = { entityId: other.id, storeId: a.id }
+            yield* apply(CatalogChange.AcceptPublish({ ...there, platformId: "gid://shopify/Product/2" }))
+            yield* apply(CatalogChange.RequestPublish(there))
+            yield* create(yield* aVariant(other.id, ["L"], { name: "Size", former: "S" }))
+            const failed = yield* aProduct({ title: "Map" }, [a.id])
+            yield* create(failed)
+            const error = { code: "INVALID_INPUT", message: "Title can't be blank" }
+            yield* apply(CatalogChange.RequestPublish({ ...there, entityId: failed.id }))
+            yield* apply(CatalogChange.RefusePublish({ ...there, entityId: failed.id, error }))
+            yield* create(yield* aVariant(failed.id, ["L"], { name: "Size", former: "S" }))
           })
         )
       )

@@ -2,13 +2,16 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import * as Migrations from "../../src/database/Migrations.ts"
+import { NewEntity } from "../../src/drafts/Creation.ts"
 import { Imports } from "../../src/imports/Imports.ts"
-import type { AccountId } from "../../src/model/Ids.ts"
+import { type AccountId, EntityId } from "../../src/model/Ids.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { Mirror } from "../../src/storedata/Mirror.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
-import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
 import { openAs } from "../support/OpenStore.ts"
 import { rowsRead } from "../support/RowsRead.ts"
 import { layerServer, serverAnswers } from "../support/TestDatabase.ts"
@@ -22,13 +25,14 @@ const products = amount(300, 3_000)
 const token = "shpat_refresh"
 const domain = "tern.myshopify.com"
 const quiet = () => Effect.void
+const newId = mintId(EntityId)
 /** The tables that are searched for matching records. */
 const matched = ["import_record", "store_version"]
 
 const Access = Layer.succeed(StoreAccess, openAs(domain, Redacted.make(token)))
 
 /** The complete import on the server's database, with the adapter connected to Shopify's schema. */
-const TestLayer = Imports.layer.pipe(
+const TestLayer = Layer.merge(Imports.layer, Layer.fresh(Publishing.layer)).pipe(
   Layer.provide(Layer.merge(FaultInjector.layer, Access)),
   // Store data is read from this server too; the services contain a mirror of other platforms.
   Layer.provide(Layer.fresh(Mirror.layer)),
@@ -239,6 +243,84 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
         }).pipe(actingAs(actor))
       })
     )
+
+    for (const order of [
+      ["product", "former", "added"],
+      ["product", "added", "former"],
+      ["former", "product", "added"],
+      ["former", "added", "product"],
+      ["added", "product", "former"],
+      ["added", "former", "product"]
+    ] as const)
+      for (const isBetween of [false, true])
+        it.effect(
+          `finds no edit after a live product got its first option by publishes of ${order.join(", ")}${isBetween ? ", nor after the first of them" : ""}`,
+          () =>
+            Effect.gen(function* () {
+              const { accountId, actor, stores } = yield* aMerchant
+              const shop = (yield* ShopifyTestServer).open(token)
+              yield* Effect.gen(function* () {
+                const drafts = yield* Drafts
+                const publishing = yield* Publishing
+                const sql = yield* SqlClient.SqlClient
+                const [{ id: storeId }] = stores
+                const [product, former, added] = [yield* newId, yield* newId, yield* newId]
+                const publish = (entityId: EntityId) =>
+                  Effect.gen(function* () {
+                    const asked = yield* publishing.request(entityId, storeId)
+                    if (asked.outcome === "nothing_to_publish") return asked.outcome
+                    const [record] = yield* publishing.settle([asked.publicationId], quiet)
+                    return record?.state
+                  })
+                const drafted = sql`SELECT id, attributes, draft_revision FROM entity WHERE account_id = ${accountId} ORDER BY id`
+                // A refresh accepts what the publishes that are left would send, so the product may count as updated.
+                const findsNothing = Effect.gen(function* () {
+                  const before = yield* drafted
+                  assert.deepInclude((yield* refreshed).summary, { created: 0, conflicts: 0, unlinked: 0 })
+                  assert.deepStrictEqual(yield* drafted, before)
+                })
+                yield* drafts.create(
+                  NewEntity.Product({
+                    id: product,
+                    attributes: [{ key: "title", value: "Mug" }],
+                    variantId: former,
+                    variant: [{ key: "price", value: "1.00" }],
+                    storeIds: [storeId]
+                  })
+                )
+                assert.strictEqual(yield* publish(product), "published")
+                const live = firstProduct(shop)
+                const before = live.variantList.map(({ id }) => id)
+                yield* drafts.create(
+                  NewEntity.Variant({
+                    id: added,
+                    productId: product,
+                    attributes: [],
+                    optionValues: ["L"],
+                    firstOption: { name: "Size", former: "S" }
+                  })
+                )
+                for (const [index, name] of order.entries()) {
+                  const expected = isBetween && index > 0 ? ["published", "nothing_to_publish"] : ["published"]
+                  assert.include(expected, yield* publish({ product, former, added }[name]))
+                  assert.deepStrictEqual(live.variantList[0]?.options, [{ name: "Size", value: "S" }])
+                  if (isBetween) yield* findsNothing
+                }
+                yield* findsNothing
+                assert.deepStrictEqual(live.optionList, [{ name: "Size", values: ["S", "L"] }])
+                assert.deepStrictEqual(
+                  live.variantList.map(({ id, options }) => [before.includes(id), options[0]?.value]),
+                  [
+                    [true, "S"],
+                    [false, "L"]
+                  ]
+                )
+                const waiting = yield* sql`
+                  SELECT entity_id FROM store_version WHERE account_id = ${accountId} AND pending_publish`
+                assert.deepStrictEqual(waiting, [])
+              }).pipe(actingAs(actor))
+            })
+        )
 
     for (const [fault, operation, message] of [
       ["refused", "RunBulk", "The store's platform refused the request (ACCESS_DENIED): Access denied for field."],

@@ -1,3 +1,4 @@
+import { optionIdOf, optionValueIdOf, updateOption } from "./ShopifyOptions.ts"
 import {
   type Collection,
   connection,
@@ -83,9 +84,10 @@ export const rootOf = (shop: ShopifyShop) => {
     ...publications,
     __typename: "Product",
     id: product.id,
-    options: product.optionList.map(({ name, values }) => ({
+    options: product.optionList.map(({ name, values }, index) => ({
+      id: optionIdOf(product, index),
       name,
-      optionValues: values.map((value) => ({ name: value }))
+      optionValues: values.map((value, at) => ({ id: optionValueIdOf(product, index, at), name: value }))
     })),
     media: (page: Input) =>
       connection(
@@ -191,6 +193,7 @@ export const rootOf = (shop: ShopifyShop) => {
     },
     productVariantsBulkCreate: (input: Input) => shop.variantsBulkCreate(input),
     productVariantsBulkUpdate: (input: Input) => shop.variantsBulkUpdate(input),
+    productOptionUpdate: (input: Input) => updateOption(shop.products.get(input.productId), input),
     productVariantsBulkReorder: (input: Input) => shop.variantsReorder(input),
     metafieldsSet: (input: Input) => shop.metafieldsSet(input),
     metafieldsDelete: (input: Input) => shop.metafieldsDelete(input),

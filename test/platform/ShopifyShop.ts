@@ -1,3 +1,5 @@
+import { addValues, complaint, namesOf, optionErrors, takenErrors } from "./ShopifyOptions.ts"
+
 /**
  * A shop in memory, in the form that the resolvers of Shopify's schema read. Fields have Shopify's names; methods take
  * the arguments of the schema.
@@ -100,10 +102,6 @@ const merged = (there: ReadonlyArray<Metafield>, more: ReadonlyArray<Metafield>)
   ...there.filter((field) => !more.some(({ key, namespace }) => key === field.key && namespace === field.namespace)),
   ...more.map(({ key, namespace, type, value }) => ({ key, namespace, type, value }))
 ]
-
-const complaint = (field: ReadonlyArray<string>, message: string, code: string) => ({
-  userErrors: [{ field, message, code }]
-})
 
 const reserved: ReadonlySet<string> = new Set(["shopify_standard", "protected", "shopify-l10n-fields"])
 
@@ -306,6 +304,13 @@ export class ShopifyShop {
     }
     const refused = variantErrors(variants ?? [], ["input"])
     if (refused.length > 0) return { product: null, userErrors: refused }
+    const strange = optionErrors(
+      new Set(names),
+      productOptions == null ? [] : (variants ?? []),
+      "OPTION_DOES_NOT_EXIST",
+      ["input"]
+    )
+    if (strange.length > 0) return { product: null, userErrors: strange }
     let product = this.findProduct(identifier)
     const other = this.findProduct({ handle: values.handle ?? "" })
     if (other !== null && other !== product)
@@ -356,18 +361,27 @@ export class ShopifyShop {
     const product = this.products.get(productId)
     if (product === undefined)
       return { productVariants: null, ...complaint(["productId"], "Product does not exist", "PRODUCT_DOES_NOT_EXIST") }
-    const refused = variantErrors(variants)
+    const refused = [...variantErrors(variants), ...optionErrors(namesOf(product), variants, "INVALID_INPUT")]
     if (refused.length > 0) return { productVariants: [], userErrors: refused }
     // Recorded from Shopify: without a strategy it deletes the only variant of a product that had no options.
     const [first, ...others] = product.variantList
     const isStandalone = others.length === 0 && first?.options.every(({ value }) => value === "Default Title") === true
     if (isStandalone && strategy !== "PRESERVE_STANDALONE_VARIANT") product.variantList = []
-    return { productVariants: variants.map((input: Input) => this.makeVariant(product, input)), userErrors: [] }
+    const taken = takenErrors(product, variants)
+    if (taken.length > 0) return { productVariants: [], userErrors: taken }
+    const made = variants.map((input: Input) => this.makeVariant(product, input))
+    addValues(product)
+    return { productVariants: made, userErrors: [] }
   }
 
   variantsBulkUpdate({ productId, variants }: Input) {
     const product = this.products.get(productId)
-    const refused = variantErrors(variants)
+    const refused = [
+      ...variantErrors(variants),
+      ...(product === undefined
+        ? []
+        : [...optionErrors(namesOf(product), variants, "OPTION_DOES_NOT_EXIST"), ...takenErrors(product, variants)])
+    ]
     if (refused.length > 0) return { userErrors: refused }
     for (const input of variants) {
       const variant = product?.variantList.find(({ id }) => id === input.id)
@@ -375,6 +389,7 @@ export class ShopifyShop {
         return { ...complaint(["variants", "0", "id"], "Variant does not exist", "PRODUCT_VARIANT_DOES_NOT_EXIST") }
       this.#fillVariant(variant, input)
     }
+    if (product !== undefined) addValues(product)
     return { userErrors: [] }
   }
 

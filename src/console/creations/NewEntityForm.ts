@@ -1,10 +1,10 @@
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
-import { type FirstOption, NewEntity } from "../../drafts/Creation.ts"
+import { NewEntity } from "../../drafts/Creation.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { AttributeEdit } from "../../model/AttributeRules.ts"
 import type { Issue } from "../../model/Errors.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
-import type { ProductOptions } from "../../model/ProductOptions.ts"
+import type { FirstOption, ProductOptions } from "../../model/ProductOptions.ts"
 import type { Sentence } from "../languages/Words.tsx"
 
 /** A text field of the form. `of`: the entity whose attribute it is, if not the new one itself. */

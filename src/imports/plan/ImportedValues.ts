@@ -84,9 +84,15 @@ const isAsAccepted = (
 
 /**
  * The store's values of an entity. A platform may write an equal value in another form. If a value is equal to the accepted
- * value, or else to the current draft, that form is returned, so that it does not count as a change.
+ * value, or else to the current draft, that form is returned, so that it does not count as a change. `laterOptions`: the options that
+ * the store has when all variants of the draft were published.
  */
-export const readValues = (entity: Aggregate, imported: StoreEntity, source: ImportSource): Values => {
+export const readValues = (
+  entity: Aggregate,
+  imported: StoreEntity,
+  source: ImportSource,
+  laterOptions?: string
+): Values => {
   const accepted = versionOn(entity, source.storeId)?.accepted?.attributes
   const now = effectiveOn(entity, source.storeId)
   const isOnlyStore = livesOnlyOn(entity, source.storeId)
@@ -102,7 +108,8 @@ export const readValues = (entity: Aggregate, imported: StoreEntity, source: Imp
         sameValue(key, type, candidate, value) ||
         (!source.isComplete && isUntold(entity, key, candidate, imported, (option) => valueOf(now, option))) ||
         // Stores share the order of variants, and therefore the order of option values.
-        (key === "options" && !isOnlyStore && sameOptions(candidate, value))
+        (key === "options" && !isOnlyStore && sameOptions(candidate, value)) ||
+        (key === "options" && laterOptions !== undefined && sameOptions(candidate, laterOptions))
       const candidates = [...(accepted === undefined ? [] : [valueOf(accepted, key)]), valueOf(now, key)]
       return [key, candidates.find(isSame) ?? value]
     })

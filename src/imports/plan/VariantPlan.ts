@@ -89,3 +89,26 @@ export const withOptions = (
   })
   return { ...imported.values, options: all.length === 0 ? "" : JSON.stringify(all) }
 }
+
+/**
+ * The options of the product in the store with the values of the variants that wait for their first publish there. Undefined: no
+ * variant waits.
+ */
+export const withWaiting = (
+  { values: { options = "" } }: StoreProduct,
+  variantIds: ReadonlyArray<EntityId>,
+  { variants }: ImportMatch,
+  storeId: StoreId
+): string | undefined => {
+  const waiting = variants.filter(
+    (variant) => versionOn(variant, storeId)?.accepted === null && !variantIds.includes(variant.id)
+  )
+  if (waiting.length === 0) return undefined
+  const drafts = waiting.map((variant) => effectiveOn(variant, storeId))
+  return JSON.stringify(
+    readOptions(options).map(({ name, values }, index) => ({
+      name,
+      values: [...new Set([...values, ...drafts.flatMap((draft) => valueOf(draft, optionKeys[index] ?? "") || [])])]
+    }))
+  )
+}

@@ -89,7 +89,8 @@ const LiveMedia = Struct({
 })
 export type LiveMedia = typeof LiveMedia.Type
 
-const LiveProduct = Struct({ ...productValues, ...metafields, media: nodes(LiveMedia) })
+const LiveOption = Struct({ id: Str, name: Str, optionValues: List(Struct({ id: Str, name: Str })) })
+const LiveProduct = Struct({ ...productValues, options: List(LiveOption), ...metafields, media: nodes(LiveMedia) })
 export type LiveProduct = typeof LiveProduct.Type
 
 const LiveCollection = Struct({ ...collectionValues, ...metafields })
@@ -284,6 +285,7 @@ export const IdDefinition = Struct({ metafieldDefinitions: nodes(Struct({ id: St
 
 export const DefineId = wrote("metafieldDefinitionCreate")
 export const SetProduct = Struct({ productSet: Struct({ product: NullOr(Id), userErrors: UserErrors }) })
+export const UpdateOption = wrote("productOptionUpdate")
 export const OrderVariants = wrote("productVariantsBulkReorder")
 export const CreateVariants = Struct({
   productVariantsBulkCreate: Struct({ productVariants: NullOr(List(Id)), userErrors: UserErrors })

@@ -28,6 +28,7 @@ const liveVariant = `${variantValues} ${metafields}`
 
 const liveProduct = `
   ${productValues}
+  options { id optionValues { id } }
   ${metafields}
   media(first: 250) {
     nodes {
@@ -227,6 +228,16 @@ export const defineId = `mutation DefineId($definition: MetafieldDefinitionInput
 
 export const setProduct = `mutation SetProduct($identifier: ProductSetIdentifiers!, $input: ProductSetInput!) {
   productSet(identifier: $identifier, input: $input, synchronous: true) { product { id } ${codedUserErrors} }
+}`
+
+export const updateOption = `mutation UpdateOption(
+  $productId: ID!, $option: OptionUpdateInput!, $values: [OptionValueUpdateInput!]!
+) {
+  productOptionUpdate(
+    productId: $productId, option: $option, optionValuesToUpdate: $values, variantStrategy: LEAVE_AS_IS
+  ) {
+    ${codedUserErrors}
+  }
 }`
 
 export const orderVariants = `mutation OrderVariants($productId: ID!, $positions: [ProductVariantPositionInput!]!) {

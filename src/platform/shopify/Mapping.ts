@@ -1,7 +1,7 @@
 import { Either, Option, Schema } from "effect"
 import { type Attributes, builtInFields, type EntityKind, isReservedKey, valueOf } from "../../model/Attribute.ts"
 import { EntityId } from "../../model/Ids.ts"
-import { noOption, optionKeys, type ProductOptions, readOptions } from "../../model/ProductOptions.ts"
+import { hasNoOptions, noOption, optionKeys, type ProductOptions, readOptions } from "../../model/ProductOptions.ts"
 import { sameOnPlatform } from "../../model/SameValue.ts"
 import type { PlatformRecord } from "../PlatformRecord.ts"
 import type { PublishedEntity } from "../Publication.ts"
@@ -267,6 +267,9 @@ export const optionsOf = (product: PublishedEntity, variants: ReadonlyArray<Publ
   return options.length > 0 ? options : [{ name: noOption.name, values: [noOption.value] }]
 }
 
+export const isWithoutOptions = ({ attributes }: Pick<PublishedEntity, "attributes">): boolean =>
+  hasNoOptions((key) => valueOf(attributes, key))
+
 export const optionValuesOf = ({ attributes }: PublishedEntity, names: ReadonlyArray<string>) =>
   names.map((optionName, index) => ({
     optionName,
@@ -361,11 +364,15 @@ const filledByStore: ReadonlySet<string> = new Set([
   "option3"
 ])
 
-/** Whether the store may have any value. An emptied weight is 0 in any unit. A reserved metafield is not sent to a store that lacks it. */
+/**
+ * Whether the store may have any value. An emptied weight is 0 in any unit. A reserved metafield is not sent to a store that lacks it. A
+ * variant without option values has one in the store if its product got its first option meanwhile.
+ */
 const isLeftToStore = (key: string, attributes: Attributes, theirs: Attributes): boolean => {
   if (isReservedKey(key)) return valueOf(theirs, key) === ""
   if (key === "weight") return attributes.weight === undefined
   if (key === "weight_unit") return Number(valueOf(attributes, "weight") || 0) === 0
+  if (key === "option1" && isWithoutOptions({ attributes })) return true
   return filledByStore.has(key) && valueOf(attributes, key) === ""
 }
 

@@ -7,6 +7,7 @@ import type { ProductPublication, PublishedEntity } from "../Publication.ts"
 import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
+import { giveFirstOption } from "./FirstOption.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type DefineId, newMetafields, setMetafields } from "./Metafields.ts"
@@ -43,7 +44,6 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       yield* define(store, "PRODUCTVARIANT")
       const current = yield* lookups.product(store, publication)
       const isFirst = publication.platformId === null
-      const before = current === null ? [] : yield* lookups.variantsOf(store, current.id)
       const gallery = current?.media.nodes ?? []
       const files = yield* Effect.forEach(publication.media, (media) => lookups.galleryFile(store, media, gallery))
       // A file in processing has no name yet. It may be the one that is not found, from an attempt whose answer was lost.
@@ -51,6 +51,9 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
         status !== "READY" && !hasFailed(status) && !files.some((file) => file?.id === id)
       if (files.includes(null) && gallery.some(isUnknown))
         return yield* new PlatformUnavailable({ reason: "processing" })
+      if (current !== null) yield* giveFirstOption(client, store, current, publication.firstOption)
+      // Read after that, because variants are matched by their option values too.
+      const before = current === null ? [] : yield* lookups.variantsOf(store, current.id)
       const sent = {
         identifier: current === null ? { customId: Mapping.customIdOf(publication.entityId) } : { id: current.id },
         input: {

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { valueOf } from "../../model/Attribute.ts"
+import { noOption } from "../../model/ProductOptions.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
 import {
   PlatformOutcomeUnknown,
@@ -12,6 +13,7 @@ import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import { makePublishCollection } from "./CollectionPublishing.ts"
 import * as Documents from "./Documents.ts"
+import { failIfOtherOptions, giveFirstOption } from "./FirstOption.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type DefineId, defineId, newMetafields, setMetafields } from "./Metafields.ts"
@@ -80,12 +82,13 @@ const makePublishVariant =
       const { product } = yield* client.read(store, Documents.productById, Answers.ProductById, { id: productId })
       if (product === null) return yield* noProduct
       const current = yield* makeLookups(client).variant(store, publication)
+      const names = yield* giveFirstOption(client, store, product, publication.firstOption)
+      yield* failIfOtherOptions(names, publication.firstOption)
+      // A variant without option values was requested before its product had options. It keeps the value that it has there.
+      const isLeft = current !== null && names[0] !== noOption.name && Mapping.isWithoutOptions(publication)
       const input = {
         ...Mapping.variantInput(publication),
-        optionValues: Mapping.optionValuesOf(
-          publication,
-          product.options.map(({ name }) => name)
-        )
+        ...(isLeft ? {} : { optionValues: Mapping.optionValuesOf(publication, names) })
       }
       if (current === null) {
         const { productVariants } = yield* mutate(client, store, Documents.createVariants, Answers.CreateVariants, {

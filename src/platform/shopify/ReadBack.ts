@@ -13,6 +13,7 @@ import type {
 } from "../Publication.ts"
 import type * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
+import { lacksOption } from "./FirstOption.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type IdOwner, idDefinition } from "./Metafields.ts"
@@ -96,6 +97,7 @@ export const makeReadBack = (client: ShopifyClient) => {
       const record = Mapping.productRecord(live.product, metafields.nodes, [])
       const isHeld =
         Mapping.entityIdOf(metafields.nodes) === publication.entityId &&
+        !lacksOption(live.product, publication.firstOption) &&
         Mapping.holds("product", publication, record.attributes) &&
         media.nodes.length === publication.media.length &&
         !media.nodes.some(({ status }) => hasFailed(status)) &&

@@ -1,0 +1,56 @@
+import { type Aggregate, byPosition } from "../catalog/Aggregate.ts"
+import { optionsOf } from "../drafts/Creation.ts"
+import { type Attributes, effective, valueOf } from "../model/Attribute.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import { type FirstOption, hasNoOptions, noOption } from "../model/ProductOptions.ts"
+import type { PublishedEntity } from "../platform/Publication.ts"
+
+const isOnly = (attributes: Attributes) => hasNoOptions((key) => valueOf(attributes, key))
+
+const onStore = ({ attributes, versions }: Aggregate, storeId: StoreId) => {
+  const version = versions.find((each) => each.storeId === storeId)
+  return version === undefined
+    ? []
+    : [{ draft: effective(attributes, version.overrides), accepted: version.accepted?.attributes }]
+}
+
+/**
+ * The option that a product has in its draft for a store, if the product is live there without options. Undefined: any other product.
+ * A product and each of its variants are published alone, so each of them gives the option to the store if it is the first to come
+ * there.
+ */
+export const findFirstOption = (
+  aggregates: ReadonlyMap<EntityId, Aggregate>,
+  product: Aggregate,
+  storeId: StoreId
+): FirstOption | undefined => {
+  const [there] = onStore(product, storeId)
+  if (there?.accepted === undefined) return undefined
+  const variants = [...aggregates.values()]
+    .filter(({ parentId }) => parentId === product.id)
+    .sort(byPosition)
+    .flatMap((variant) => onStore(variant, storeId))
+  const live = variants.filter(({ accepted }) => accepted !== undefined)
+  const [former] = live
+  if (former?.accepted === undefined || live.length > 1 || !isOnly(former.accepted)) return undefined
+  const [option, ...others] = optionsOf(
+    { attributes: there.draft },
+    variants.map(({ draft }) => ({ attributes: draft }))
+  )
+  const value = valueOf(former.draft, "option1")
+  if (option === undefined || others.length > 0 || option.name === noOption.name || isOnly(former.draft))
+    return undefined
+  return { name: option.name, former: value }
+}
+
+/** A variant that the store has without an option value, with its value of the first option. */
+export const withFormerValue = (variant: PublishedEntity, firstOption: FirstOption | undefined): PublishedEntity =>
+  firstOption === undefined || !isOnly(variant.attributes)
+    ? variant
+    : {
+        ...variant,
+        attributes: {
+          ...variant.attributes,
+          option1: { value: firstOption.former, type: "single_line_text_field" }
+        }
+      }
