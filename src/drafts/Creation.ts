@@ -64,9 +64,12 @@ const issuesOf = (kind: EntityKind, edits: Edits, rules: KeyRules) => {
   return texts.length > 0 ? texts : attributeIssues(kind, edits, rules, [])
 }
 
+/** Whether nobody sees anything of a text: it has only blanks and invisible characters. */
+const isInvisible = (text: string) => /^[\s\p{Cf}\p{DI}]*$/u.test(text)
+
 /** The issues of an entity that needs a title. */
 const titledIssues = (kind: EntityKind, edits: Edits, rules: KeyRules): ReadonlyArray<Issue> => [
-  ...(edits.some(({ key, value }) => key === "title" && value !== null && value.trim() !== "")
+  ...(edits.some(({ key, value }) => key === "title" && value !== null && !isInvisible(value))
     ? []
     : [{ path: "attributes.title", message: "must not be empty" }]),
   ...issuesOf(kind, edits, rules)

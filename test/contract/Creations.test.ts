@@ -371,6 +371,16 @@ for (const engine of featureServiceEngines) {
               issues.map((issue) => (typeof issue === "string" ? issue : issue.path)),
               ["attributes.title", "attributes.handle", "attributes.nothing", "variant.attributes.price"]
             )
+            const id = yield* newId
+            for (const title of ["", "\u200b", "\u2060\ufeff", " \u00ad ", "\u3164\ufe0f"]) {
+              const nothing = [{ path: "attributes.title", message: "must not be empty" }]
+              const attributes = edits({ title })
+              assert.deepStrictEqual(yield* refused(NewEntity.Collection({ id, attributes, storeIds: [] })), nothing)
+              assert.deepStrictEqual(
+                yield* refused(NewEntity.Product({ ...(yield* aProduct({})), attributes })),
+                nothing
+              )
+            }
             assert.deepStrictEqual(
               yield* refused({ ...product, attributes: edits({ title: "a\u0000" }) } as NewEntity),
               [{ path: "attributes.title", message: "must not contain U+0000" }]
