@@ -9,6 +9,7 @@ import type { PublishStatus } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { CatalogRepo } from "./CatalogRepo.ts"
 import {
+  firstMember,
   firstRelated,
   type RelatedList,
   type RelatedPlace,
@@ -183,6 +184,24 @@ const make = Effect.gen(function* () {
       const lists = relatedLists.map((list) => `"${list}":[${limited(rows[list])}]`)
       const next = last === null ? "null" : `"${places.encode(accountId, id, last)}"`
       return new JsonText<Related>(`{${lists.join(",")},"next_cursor":${next}}`)
+    }),
+    /**
+     * A page of the products of a collection, in order and with their positions, from 1, and the cursor of the next page. The cursor of
+     * another list gives the first page. An unknown collection has no products.
+     */
+    members: Effect.fnUntraced(function* (id: EntityId, { cursor, limit }: Pick<ListQuery, "limit" | "cursor">) {
+      const { accountId } = yield* CurrentActor
+      const after = Option.flatMap(Option.fromNullable(cursor), (text) => places.decode(accountId, id, text))
+      const page = yield* repo.related(
+        accountId,
+        id,
+        Option.getOrElse(after, () => firstMember),
+        limit
+      )
+      return {
+        members: page.places.map((place) => ({ id: place.id, position: place.position })),
+        next: page.last === null ? undefined : places.encode(accountId, id, page.last)
+      }
     }),
     /** NotFound: no such entity, or it belongs to another account or kind. */
     get: Effect.fnUntraced(function* (kind: EntityKind, id: EntityId) {

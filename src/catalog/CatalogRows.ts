@@ -80,9 +80,14 @@ export const placeOfGone = (place: RelatedPlace): RelatedPlace =>
 /** Before the first row. */
 export const firstRelated: RelatedPlace = { list: 0, position: 0, id: EntityId.make(nilUuid) }
 
+/** Before the first product of a collection. */
+export const firstMember: RelatedPlace = { ...firstRelated, list: relatedLists.indexOf("products") + 1 }
+
 /** Rows of related entities as JSON text. The rows of a list are comma-separated, without brackets. */
 export interface RelatedPage {
   readonly rows: Readonly<Record<RelatedList, string>>
+  /** The places of the rows, in order. */
+  readonly places: ReadonlyArray<RelatedPlace>
   /** The place of the last row. Null: no more rows follow. */
   readonly last: RelatedPlace | null
 }
@@ -93,7 +98,7 @@ export const relatedPageOf = (
   limit: number
 ): RelatedPage => {
   const shown = rows.slice(0, limit)
-  return { rows: joinLists(shown), last: rows.length > limit ? (shown.at(-1) ?? null) : null }
+  return { rows: joinLists(shown), places: shown, last: rows.length > limit ? (shown.at(-1) ?? null) : null }
 }
 
 /** Joins the rows of each list with commas. */

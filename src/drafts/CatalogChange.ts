@@ -15,6 +15,9 @@ export interface NewValues {
   readonly types?: Readonly<Record<string, string>>
 }
 
+/** Where a move puts an item of an ordered list: one place up or down from where it is then, or at a place. The first place is 1. */
+export type Target = "up" | "down" | number
+
 /** One change of the catalog. A list of changes is applied in order, either completely or not at all. */
 export type CatalogChange = Data.TaggedEnum<{
   /** `parentId`: the product of a variant; null for other kinds. A new variant comes after the other variants of the product. */
@@ -33,8 +36,12 @@ export type CatalogChange = Data.TaggedEnum<{
     readonly add: ReadonlyArray<EntityId>
     readonly remove: ReadonlyArray<EntityId>
   }
+  /** Moves a product of a collection. All others keep their order. */
+  MoveMember: { readonly collectionId: EntityId; readonly productId: EntityId; readonly to: Target }
   /** `variantIds`: all variants of the product, in their new order. */
   OrderVariants: { readonly productId: EntityId; readonly variantIds: ReadonlyArray<EntityId> }
+  /** Moves a variant of a product. All others keep their order. */
+  MoveVariant: { readonly productId: EntityId; readonly variantId: EntityId; readonly to: Target }
   /** The store accepted the current values. `platformId`: the entity's id on the platform, if the publish returned one. */
   AcceptPublish: { readonly entityId: EntityId; readonly storeId: StoreId; readonly platformId?: string }
   /**
@@ -118,8 +125,10 @@ export const ownersOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
       return change.parentId === null ? [change.id] : [change.id, change.parentId]
     case "SetMembers":
     case "ChangeMembers":
+    case "MoveMember":
       return [change.collectionId]
     case "OrderVariants":
+    case "MoveVariant":
       return [change.productId]
     default:
       return [change.entityId]
@@ -147,6 +156,7 @@ const referencesOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
 export const wholeProductsOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
   switch (change._tag) {
     case "OrderVariants":
+    case "MoveVariant":
       return [change.productId]
     case "AddToStore":
       return [change.entityId]
@@ -162,6 +172,7 @@ export const wholeCollectionsOf = (change: CatalogChange): ReadonlyArray<EntityI
   switch (change._tag) {
     case "SetMembers":
     case "ChangeMembers":
+    case "MoveMember":
       return [change.collectionId]
     case "AcceptPublish":
     case "AcceptPinned":

@@ -20,7 +20,7 @@ import {
   samePublishable,
   type VariantSummary
 } from "./Aggregate.ts"
-import type { CatalogChange, LockedCatalog, NewValues, Plan } from "./CatalogChange.ts"
+import { CatalogChange, type LockedCatalog, type NewValues, type Plan, type Target } from "./CatalogChange.ts"
 import { layersOf } from "./Divergence.ts"
 
 type Change<Tag extends CatalogChange["_tag"]> = Data.TaggedEnum.Value<CatalogChange, Tag>
@@ -98,6 +98,29 @@ const newVersion = (storeId: StoreId): VersionState => ({
 
 const hasRepeats = (ids: ReadonlyArray<string>) => new Set(ids).size !== ids.length
 
+/**
+ * The most places that a move can pass, because each item that it passes is written. PostgreSQL checks all of them in the commit, which
+ * has the deadline of one statement.
+ */
+const maxPassed = 100_000
+
+/** The list with one item at another place. */
+const withMoved = (
+  ids: ReadonlyArray<EntityId>,
+  id: EntityId,
+  to: Target
+): Either.Either<ReadonlyArray<EntityId>, NotFound | ValidationFailed> => {
+  const from = ids.indexOf(id)
+  if (from < 0) return Either.left(new NotFound())
+  const last = ids.length - 1
+  const index = to === "up" ? Math.max(from - 1, 0) : to === "down" ? Math.min(from + 1, last) : to - 1
+  if (!Number.isInteger(index) || index < 0 || index > last)
+    return Either.left(ValidationFailed.at("to", `must be a whole number from 1 to ${ids.length}`))
+  if (Math.abs(index - from) > maxPassed)
+    return Either.left(ValidationFailed.at("to", `must be at most ${maxPassed} places from place ${from + 1}`))
+  return Either.right(ids.toSpliced(from, 1).toSpliced(index, 0, id))
+}
+
 /** Applies changes to the locked aggregates one after the other, and collects the rows to write. */
 export class ChangePlanner {
   /** Entities whose derived fields must be computed again. */
@@ -152,8 +175,12 @@ export class ChangePlanner {
         return this.setMembers(change)
       case "ChangeMembers":
         return this.changeMembers(change)
+      case "MoveMember":
+        return this.moveMember(change)
       case "OrderVariants":
         return this.orderVariants(change)
+      case "MoveVariant":
+        return this.moveVariant(change)
       case "Retype":
         return Either.map(this.entity(change.entityId), (aggregate) => this.retype(aggregate, change.types))
       case "AcceptPublish":
@@ -369,6 +396,12 @@ export class ChangePlanner {
     return this.putMembers(collectionId, [...new Set([...kept, ...add])], add)
   }
 
+  private moveMember({ collectionId, productId, to }: Change<"MoveMember">): Outcome {
+    return Either.flatMap(withMoved(this.aggregates.get(collectionId)?.members ?? [], productId, to), (members) =>
+      this.putMembers(collectionId, members, [])
+    )
+  }
+
   /** `named`: the members that must be checked, because the change names them. */
   private putMembers(
     collectionId: EntityId,
@@ -393,6 +426,13 @@ export class ChangePlanner {
       this.put({ ...variant, position: variantIds.indexOf(variant.id) }, "state")
     this.put(product, "canonical")
     return done
+  }
+
+  private moveVariant({ productId, to, variantId }: Change<"MoveVariant">): Outcome {
+    const before = this.variantsOf(productId).map(({ id }) => id)
+    return Either.flatMap(withMoved(before, variantId, to), (variantIds) =>
+      this.orderVariants(CatalogChange.OrderVariants({ productId, variantIds }))
+    )
   }
 
   /** Adds entities whose derived fields change too: the variants of renamed products, and the products of changed variants. */

@@ -1,5 +1,5 @@
 import { Context, Effect, Either, Layer, Option } from "effect"
-import type { GalleryEntry } from "../catalog/Aggregate.ts"
+import { type GalleryEntry, variantsByProduct } from "../catalog/Aggregate.ts"
 import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import type { ProjectionsRecord } from "../catalog/CatalogRows.ts"
 import type { EntityRecord } from "../catalog/Entity.ts"
@@ -9,7 +9,7 @@ import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { NotFound } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
-import { CatalogChange, type Decision, type LockedCatalog } from "./CatalogChange.ts"
+import { CatalogChange, type Decision, type LockedCatalog, type Target } from "./CatalogChange.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 import { decideCreation, handleOf, type NewEntity, ownerOf } from "./Creation.ts"
 import {
@@ -245,6 +245,53 @@ const makeMoves = (catalog: CatalogRepo["Type"], writeMoved: ReturnType<typeof m
   }
 }
 
+/** The place of a moved item, from 1, and the number of items in its list. */
+interface NewPlace {
+  readonly place: number
+  readonly count: number
+}
+
+const makeOrders = (changes: CatalogChanges["Type"]) => {
+  const move = (
+    owner: EntityId,
+    id: EntityId,
+    change: CatalogChange,
+    orderIn: (locked: LockedCatalog) => ReadonlyArray<EntityId>
+  ) =>
+    changes
+      .applyDecided([owner], () => Effect.succeed(onAnyRevision([change])))
+      .pipe(
+        Effect.map((locked): NewPlace => {
+          const order = orderIn(locked)
+          return { place: order.indexOf(id) + 1, count: order.length }
+        }),
+        Effect.catchTag("RevisionConflict", Effect.die)
+      )
+  return {
+    /**
+     * Moves a variant among the variants of its product, whatever else changed meanwhile. NotFound: the variant is not one of the product.
+     * ValidationFailed: the product has no such place.
+     */
+    moveVariant: Effect.fn("Drafts.moveVariant")((productId: EntityId, variantId: EntityId, to: Target) =>
+      move(productId, variantId, CatalogChange.MoveVariant({ productId, variantId, to }), ({ aggregates }) =>
+        (variantsByProduct(aggregates.values()).get(productId) ?? []).map(({ id }) => id)
+      )
+    ),
+    /**
+     * Moves a product within a collection, whatever else changed meanwhile. NotFound: the product is not in the collection.
+     * ValidationFailed: the collection has no such place.
+     */
+    moveMember: Effect.fn("Drafts.moveMember")((collectionId: EntityId, productId: EntityId, to: Target) =>
+      move(
+        collectionId,
+        productId,
+        CatalogChange.MoveMember({ collectionId, productId, to }),
+        ({ aggregates }) => aggregates.get(collectionId)?.members ?? []
+      )
+    )
+  }
+}
+
 const makeReads = (
   catalog: CatalogRepo["Type"],
   find: ReturnType<typeof makeFind>,
@@ -307,7 +354,8 @@ const makeReads = (
 const make = Effect.gen(function* () {
   const catalog = yield* CatalogRepo
   const find = makeFind(catalog)
-  const write = makeWrite(yield* CatalogChanges)
+  const changes = yield* CatalogChanges
+  const write = makeWrite(changes)
   const writeMoved = makeWriteMoved(catalog, write)
   const definitions = yield* MetafieldDefinitions
 
@@ -384,6 +432,7 @@ const make = Effect.gen(function* () {
           Effect.die
         )
     ),
+    ...makeOrders(changes),
     ...makeMoves(catalog, writeMoved),
     ...makeReads(catalog, find, definitions, yield* HistoryRepo)
   }

@@ -2,7 +2,9 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Catalog } from "../../src/catalog/Catalog.ts"
 import { NewEntity } from "../../src/drafts/Creation.ts"
+import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
 import type { AttributeEdit } from "../../src/model/AttributeRules.ts"
+import type { ValidationFailed } from "../../src/model/Errors.ts"
 import { EntityId, nilUuid, StoreId } from "../../src/model/Ids.ts"
 import type { FirstOption } from "../../src/model/ProductOptions.ts"
 import type { Store } from "../../src/model/Store.ts"
@@ -20,8 +22,32 @@ const newId = mintId(EntityId)
 const create = (entity: NewEntity) => Effect.flatMap(Drafts, (drafts) => drafts.create(entity))
 
 /** Everything that a refusal says: its issues, or the name of the error. */
-const refused = (entity: NewEntity) =>
-  Effect.map(Effect.flip(create(entity)), (error) => (error._tag === "ValidationFailed" ? error.issues : [error._tag]))
+const refusal = <R>(write: Effect.Effect<unknown, { readonly _tag: string } | ValidationFailed, R>) =>
+  Effect.map(Effect.flip(write), (error) => ("issues" in error ? error.issues : [error._tag]))
+
+const refused = (entity: NewEntity) => refusal(create(entity))
+
+const membersOf = (collectionId: EntityId) =>
+  Effect.map(
+    Effect.flatMap(Catalog, (catalog) => catalog.related(collectionId, { limit: 10 })),
+    ({ text }) => (JSON.parse(text) as { products: ReadonlyArray<{ id: string }> }).products.map(({ id }) => id)
+  )
+
+/** Runs a write that must not change the entity, nor add to its history and to the feed of changes. */
+const staysAs = <A, E, R>(id: EntityId, write: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const drafts = yield* Drafts
+    const feed = yield* ChangeFeed
+    const state = Effect.all([
+      drafts.get(id, null),
+      drafts.history(id, 250),
+      Effect.map(feed.page({ limit: 1, cursor: "latest" }), ({ text }) => text)
+    ])
+    const before = yield* state
+    const result = yield* write
+    assert.deepStrictEqual(yield* state, before)
+    return result
+  })
 
 const aProduct = (values: Readonly<Record<string, string>>, storeIds: ReadonlyArray<StoreId> = []) =>
   Effect.map(Effect.all([newId, newId]), ([id, variantId]) =>
@@ -333,14 +359,9 @@ for (const engine of featureServiceEngines) {
             assert(tent !== undefined && stove !== undefined && map !== undefined)
             const id = yield* newId
             yield* create(NewEntity.Collection({ id, attributes: edits({ title: "Summer" }), storeIds: [a.id] }))
-            const membersOf = Effect.map(
-              Effect.flatMap(Catalog, (catalog) => catalog.related(id, { limit: 10 })),
-              ({ text }) =>
-                (JSON.parse(text) as { products: ReadonlyArray<{ id: string }> }).products.map((product) => product.id)
-            )
             yield* drafts.changeMembers(id, [tent, stove, tent], [])
             const { draft_revision } = yield* drafts.changeMembers(id, [map, tent], [stove])
-            assert.deepStrictEqual(yield* membersOf, [tent, map])
+            assert.deepStrictEqual(yield* membersOf(id), [tent, map])
             // Nothing changes, so the revision stays.
             assert.deepInclude(yield* drafts.changeMembers(id, [map], [stove]), { draft_revision })
             assert.deepStrictEqual((yield* drafts.history(id, 10)).map(({ action }) => action).slice(0, 2), [
@@ -358,7 +379,153 @@ for (const engine of featureServiceEngines) {
               const error = yield* Effect.flip(drafts.changeMembers(collectionId, [product], []))
               assert.strictEqual(error._tag, "NotFound")
             }
-            assert.deepStrictEqual(yield* membersOf, [tent, map])
+            assert.deepStrictEqual(yield* membersOf(id), [tent, map])
+          })
+        )
+      )
+      it.effect("a product is moved within a collection, and the others keep their order", () =>
+        inAccount(([a]) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const [tent, stove, map, rope] = yield* Effect.forEach(["Tent", "Stove", "Map", "Rope"], (title) =>
+              anEntity("product", { title })
+            )
+            assert(tent !== undefined && stove !== undefined && map !== undefined && rope !== undefined)
+            const id = yield* anEntity("collection", { title: "Summer" }, { on: [a] })
+            yield* drafts.changeMembers(id, [tent, stove, map], [])
+            yield* (yield* CatalogChanges).apply([CatalogChange.AcceptPublish({ entityId: id, storeId: a.id })])
+            for (const [product, to, place, order] of [
+              [map, "up", 2, [tent, map, stove]],
+              [tent, "down", 2, [map, tent, stove]],
+              [stove, 1, 1, [stove, map, tent]],
+              [map, 3, 3, [stove, tent, map]]
+            ] as const) {
+              const before = yield* drafts.get(id, null)
+              assert.deepStrictEqual(yield* drafts.moveMember(id, product, to), { place, count: 3 })
+              assert.deepStrictEqual(yield* membersOf(id), order)
+              const after = yield* drafts.get(id, null)
+              assert.deepStrictEqual(
+                [after.draft_revision - before.draft_revision, after.pending_publish],
+                [1, true],
+                String(to)
+              )
+            }
+            assert.deepStrictEqual(
+              (yield* drafts.history(id, 4)).map(({ action, changes, draft_revision }) => [
+                action,
+                changes,
+                draft_revision
+              ]),
+              [6, 5, 4, 3].map((revision) => ["members", [], revision])
+            )
+            yield* staysAs(
+              id,
+              Effect.forEach(
+                [
+                  [stove, "up", 1],
+                  [tent, 2, 2],
+                  [map, "down", 3]
+                ] as const,
+                ([product, to, place]) =>
+                  Effect.map(drafts.moveMember(id, product, to), (at) =>
+                    assert.deepStrictEqual(at, { place, count: 3 })
+                  )
+              )
+            )
+            for (const to of [0, -1, 1.5, 4, Number.NaN])
+              assert.deepStrictEqual(
+                yield* staysAs(id, refusal(drafts.moveMember(id, map, to))),
+                [{ path: "to", message: "must be a whole number from 1 to 3" }],
+                String(to)
+              )
+            for (const [collection, product] of [
+              [id, rope],
+              [nobody, tent],
+              [tent, stove],
+              [id, id]
+            ] as const)
+              assert.deepStrictEqual(yield* refusal(drafts.moveMember(collection, product, 1)), ["NotFound"])
+            const others = yield* anAccount({ domains: ["d.example"] })
+            assert.deepStrictEqual(yield* actingAs(others.actor)(refusal(drafts.moveMember(id, map, 1))), ["NotFound"])
+            assert.deepStrictEqual(yield* membersOf(id), [stove, tent, map])
+          })
+        )
+      )
+      it.effect("the products of a collection are listed with their positions, after its pictures", () =>
+        inAccount(() =>
+          Effect.gen(function* () {
+            const { members } = yield* Catalog
+            const products = yield* Effect.forEach(["Tent", "Stove", "Map"], (title) => anEntity("product", { title }))
+            const picture = yield* anEntity("media", { url: "https://cdn.example/a.png" })
+            const id = yield* anEntity("collection", { title: "Summer" })
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.SetGallery({ entityId: id, entries: [{ mediaId: picture, storeIds: [] }] }),
+              CatalogChange.SetMembers({ collectionId: id, productIds: products })
+            ])
+            const all = products.map((product, index) => ({ id: product, position: index + 1 }))
+            const first = yield* members(id, { limit: 2 })
+            assert.deepStrictEqual(first.members, all.slice(0, 2))
+            assert(first.next !== undefined)
+            const rest = { members: all.slice(2), next: undefined }
+            assert.deepStrictEqual(yield* members(id, { limit: 2, cursor: first.next }), rest)
+            assert.deepStrictEqual(yield* members(id, { limit: 2, cursor: "x" }), first)
+            assert.deepStrictEqual(yield* members(nobody, { limit: 2 }), { members: [], next: undefined })
+          })
+        )
+      )
+      it.effect("a variant is moved among those of its product", () =>
+        inAccount(([a, b]) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const product = yield* anEntity("product", { title: "Tent" }, { on: [a, b] })
+            const [small, medium, large] = yield* Effect.forEach(["S", "M", "L"], (option1) =>
+              anEntity("variant", { option1, sku: option1 }, { of: product, on: option1 === "M" ? [a] : [a, b] })
+            )
+            assert(small !== undefined && medium !== undefined && large !== undefined)
+            const variantsOf = Effect.map(
+              Effect.flatMap(Catalog, (catalog) => catalog.get("product", product)),
+              ({ variantIds }) => variantIds
+            )
+            yield* (yield* CatalogChanges).apply(
+              [a, b].map(({ id }) => CatalogChange.AcceptPublish({ entityId: product, storeId: id }))
+            )
+            const pendingOn = Effect.map(drafts.projections(product), (all) =>
+              all.map(({ pending_publish }) => pending_publish)
+            )
+            // The second store does not have the medium one, so its order did not change there.
+            assert.deepStrictEqual(yield* drafts.moveVariant(product, medium, "up"), { place: 1, count: 3 })
+            assert.deepStrictEqual(yield* variantsOf, [medium, small, large])
+            assert.deepStrictEqual(yield* pendingOn, [true, false])
+            assert.deepStrictEqual(yield* drafts.moveVariant(product, small, "down"), { place: 3, count: 3 })
+            assert.deepStrictEqual(yield* variantsOf, [medium, large, small])
+            assert.deepStrictEqual(yield* pendingOn, [true, true])
+            assert.deepStrictEqual(yield* drafts.moveVariant(product, small, 1), { place: 1, count: 3 })
+            assert.deepStrictEqual(yield* variantsOf, [small, medium, large])
+            assert.deepStrictEqual(yield* pendingOn, [false, false])
+            assert.deepStrictEqual(
+              (yield* drafts.history(product, 3)).map(({ action, changes, draft_revision }) => [
+                action,
+                changes,
+                draft_revision
+              ]),
+              [6, 5, 4].map((number) => ["variants", [], number + 1])
+            )
+            yield* staysAs(product, drafts.moveVariant(product, small, "up"))
+            yield* staysAs(product, drafts.moveVariant(product, medium, 2))
+            assert.deepStrictEqual(yield* staysAs(product, refusal(drafts.moveVariant(product, small, 4))), [
+              { path: "to", message: "must be a whole number from 1 to 3" }
+            ])
+            const other = yield* anEntity("product", { title: "Stove" })
+            const gas = yield* anEntity("variant", { option1: "Gas" }, { of: other })
+            for (const [of, variant] of [
+              [product, gas],
+              [other, small],
+              [nobody, small],
+              [small, small],
+              [product, product]
+            ] as const)
+              assert.deepStrictEqual(yield* refusal(drafts.moveVariant(of, variant, 1)), ["NotFound"])
+            assert.deepStrictEqual(yield* variantsOf, [small, medium, large])
           })
         )
       )
