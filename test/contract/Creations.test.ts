@@ -402,7 +402,7 @@ for (const engine of featureServiceEngines) {
             ] as const) {
               const before = yield* drafts.get(id, null)
               assert.deepStrictEqual(yield* drafts.moveMember(id, product, to), { place, count: 3 })
-              assert.deepStrictEqual(yield* membersOf(id), order)
+              assert.deepStrictEqual(yield* membersOf(id), [...order])
               const after = yield* drafts.get(id, null)
               assert.deepStrictEqual(
                 [after.draft_revision - before.draft_revision, after.pending_publish],
@@ -411,12 +411,8 @@ for (const engine of featureServiceEngines) {
               )
             }
             assert.deepStrictEqual(
-              (yield* drafts.history(id, 4)).map(({ action, changes, draft_revision }) => [
-                action,
-                changes,
-                draft_revision
-              ]),
-              [6, 5, 4, 3].map((revision) => ["members", [], revision])
+              (yield* drafts.history(id, 4)).map(({ action, draft_revision }) => `${draft_revision} ${action}`),
+              [6, 5, 4, 3].map((revision) => `${revision} members`)
             )
             yield* staysAs(
               id,
@@ -503,12 +499,8 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual(yield* variantsOf, [small, medium, large])
             assert.deepStrictEqual(yield* pendingOn, [false, false])
             assert.deepStrictEqual(
-              (yield* drafts.history(product, 3)).map(({ action, changes, draft_revision }) => [
-                action,
-                changes,
-                draft_revision
-              ]),
-              [6, 5, 4].map((number) => ["variants", [], number + 1])
+              (yield* drafts.history(product, 3)).map(({ action, draft_revision }) => `${draft_revision} ${action}`),
+              [7, 6, 5].map((revision) => `${revision} variants`)
             )
             yield* staysAs(product, drafts.moveVariant(product, small, "up"))
             yield* staysAs(product, drafts.moveVariant(product, medium, 2))

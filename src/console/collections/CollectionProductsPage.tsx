@@ -1,8 +1,11 @@
 import type { EntityRecord } from "../../catalog/Entity.ts"
 import type { MerchantPage } from "../../catalog/MerchantLists.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
+import type { EntityId } from "../../model/Ids.ts"
 import type { Visitor } from "../Browser.ts"
 import { sectionOf } from "../entities/ListPages.ts"
+import { MoveButtons, type Moved, MovedNote, MoveToButton, moveFields, UndoMove } from "../entities/Moves.tsx"
+import { FieldMisfit, fieldState } from "../Field.tsx"
 import { Frame, Hidden, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import type { Saying } from "../languages/Words.tsx"
 import { countOf, EntityLink, titleOr } from "../Naming.tsx"
@@ -28,55 +31,157 @@ export const memberFields = {
 interface Content {
   readonly visitor: Visitor
   readonly record: EntityRecord
-  /** A page of the collection's products, in order; `next`: the cursor of the next one. */
-  readonly members: ReadonlyArray<ListedEntity>
+  /** A page of the collection's products, in order, with their positions from 1. */
+  readonly members: ReadonlyArray<{ readonly row: ListedEntity; readonly position: number }>
+  /** The cursors of this page and of the next one. */
+  readonly cursor: string | undefined
   readonly next: string | undefined
   readonly search: string
   readonly found: MerchantPage
+  /** The names of the stores that sort the collection by themselves. */
+  readonly sorting: ReadonlyArray<string>
   readonly address: PictureAddress
   readonly note: Saying | undefined
   readonly refusal: Saying | undefined
+  /** The last move, with the title of its product. */
+  readonly moved: { readonly of: Moved; readonly title: string } | undefined
+  /** The position that was typed for a product, and what is wrong with it. */
+  readonly typed: Typed | undefined
 }
 
-const Products = ({
-  content: { address, record, search, visitor },
-  does,
-  rows
-}: {
-  readonly content: Content
-  readonly rows: ReadonlyArray<ListedEntity>
-  readonly does: "add" | "remove"
-}) => {
+export interface Typed {
+  readonly id: EntityId
+  readonly position: string
+  readonly misfit: Saying | undefined
+}
+
+const Picked = ({
+  address,
+  form,
+  row
+}: Pick<Content, "address"> & { readonly row: ListedEntity; readonly form?: string }) => {
   const t = useWords()
   return (
-    <form method="post" action={paths.collectionProducts}>
-      <HiddenFields csrf={visitor.csrf} id={record.id} />
-      <Hidden of={[[memberFields.search, search === "" ? undefined : search]]} />
+    <label class="pick">
+      <input type="checkbox" form={form} name={`${memberFields.product}${row.id}`} value="yes" />
+      <Thumbnail picture={row.picture} width={40} address={address} />
+      <span>
+        <bdi>{titleOr(t, "product", row.title)}</bdi> <bdi class="quiet">{row.sku}</bdi>
+      </span>
+    </label>
+  )
+}
+
+/** The part of the page that a form leads back to. `withCursor`: a form that changes the list leads to its beginning. */
+const StateFields = ({
+  content: { cursor, record, search, visitor },
+  withCursor = false
+}: {
+  readonly content: Content
+  readonly withCursor?: boolean
+}) => (
+  <>
+    <HiddenFields csrf={visitor.csrf} id={record.id} />
+    <Hidden
+      of={[
+        [memberFields.search, search === "" ? undefined : search],
+        [memberFields.cursor, withCursor ? cursor : undefined]
+      ]}
+    />
+  </>
+)
+
+/** Moves a product. It has a form of its own, so that Enter in its field moves this product. */
+const MoveForm = ({
+  content,
+  position,
+  row
+}: {
+  readonly content: Content
+  readonly row: ListedEntity
+  readonly position: number
+}) => {
+  const t = useWords()
+  const name = titleOr(t, "product", row.title)
+  const form = `move-${row.id}`
+  const field = `${moveFields.position}-${row.id}`
+  const typed = content.typed?.id === row.id ? content.typed : undefined
+  const misfit = typed?.misfit === undefined ? undefined : { field, message: typed.misfit }
+  const of = { form, id: row.id, name, place: position }
+  return (
+    <form method="post" action={paths.moveProduct} id={form} class="moves">
+      <StateFields content={content} withCursor />
+      <label>
+        <span class="quiet">{t("Position")}</span>
+        <input
+          type="text"
+          inputMode="numeric"
+          name={moveFields.position}
+          value={typed?.position ?? String(position)}
+          maxLength={20}
+          autocomplete="off"
+          aria-label={t("Position of {item}", { item: name })}
+          {...fieldState(misfit, field)}
+        />
+      </label>
+      <MoveToButton {...of} />
+      <MoveButtons {...of} count={content.record.productsCount} />
+      <FieldMisfit field={field} misfit={misfit} />
+    </form>
+  )
+}
+
+const removeForm = "members-remove"
+
+const Members = (content: Content) => {
+  const t = useWords()
+  const { address, members, sorting } = content
+  return (
+    <>
+      {sorting.length > 0 && (
+        <p>
+          {t("These stores sort the collection by themselves, so the order here has no effect there: {stores}.", {
+            stores: sorting.join(t(", "))
+          })}
+        </p>
+      )}
+      <form method="post" action={paths.collectionProducts} id={removeForm}>
+        <StateFields content={content} />
+      </form>
       <fieldset class="picks">
         <legend class="spoken">{t("Products")}</legend>
-        {rows.map((row) => (
+        {members.map(({ position, row }) => (
           <div class="item" key={row.id}>
-            <label class="pick">
-              <input type="checkbox" name={`${memberFields.product}${row.id}`} value="yes" />
-              <Thumbnail picture={row.picture} width={40} address={address} />
-              <span>
-                <bdi>{titleOr(t, "product", row.title)}</bdi> <bdi class="quiet">{row.sku}</bdi>
-              </span>
-            </label>
+            <Picked address={address} row={row} form={removeForm} />
+            <MoveForm content={content} row={row} position={position} />
           </div>
         ))}
-        <button type="submit" class="plain" name={memberFields.does} value={does}>
-          {t(does === "add" ? "Add the selected" : "Take out the selected")}
+        <button type="submit" form={removeForm} class="plain" name={memberFields.does} value="remove">
+          {t("Take out the selected")}
         </button>
       </fieldset>
-    </form>
+    </>
+  )
+}
+
+const LastMove = ({ content, moved }: { readonly content: Content; readonly moved: NonNullable<Content["moved"]> }) => {
+  const t = useWords()
+  const form = "move-undo"
+  return (
+    <>
+      <MovedNote moved={moved.of} name={titleOr(t, "product", moved.title)} />
+      <form method="post" action={paths.moveProduct} id={form} class="buttons">
+        <StateFields content={content} withCursor />
+        <UndoMove form={form} moved={moved.of} />
+      </form>
+    </>
   )
 }
 
 const Found = (content: Content) => {
   const t = useWords()
   const { found, members, record, search } = content
-  const rows = found.rows.filter(({ id }) => !members.some((member) => member.id === id))
+  const rows = found.rows.filter(({ id }) => !members.some(({ row }) => row.id === id))
   const more = { id: record.id, ...(search !== "" && { [memberFields.search]: search }) }
   return (
     <section class="sheet" aria-labelledby="add">
@@ -99,7 +204,20 @@ const Found = (content: Content) => {
           {t("Nothing was found that is not in the collection.")}
         </p>
       ) : (
-        <Products content={content} rows={rows} does="add" />
+        <form method="post" action={paths.collectionProducts}>
+          <StateFields content={content} />
+          <fieldset class="picks">
+            <legend class="spoken">{t("Products")}</legend>
+            {rows.map((row) => (
+              <div class="item" key={row.id}>
+                <Picked address={content.address} row={row} />
+              </div>
+            ))}
+            <button type="submit" class="plain" name={memberFields.does} value="add">
+              {t("Add the selected")}
+            </button>
+          </fieldset>
+        </form>
       )}
       {found.next !== undefined && (
         <p>
@@ -117,7 +235,7 @@ const Found = (content: Content) => {
 /** The products of a collection, and a search for others. */
 export const CollectionProductsPage = (content: Content) => {
   const t = useWords()
-  const { members, next, note, record, refusal, visitor } = content
+  const { members, moved, next, note, record, refusal, visitor } = content
   return (
     <Frame
       title={t("Products of {title}", { title: titleOr(t, "collection", record.title) })}
@@ -128,13 +246,14 @@ export const CollectionProductsPage = (content: Content) => {
         <EntityLink id={record.id} kind="collection" title={record.title} />
       </nav>
       {note !== undefined && <Note>{t.say(note)}</Note>}
+      {moved !== undefined && <LastMove content={content} moved={moved} />}
       <Refusal text={refusal} />
       <section class="sheet" aria-labelledby="members">
         <h2 id="members">
           {t("In the collection")} <span class="quiet">{countOf(t, "product", record.productsCount)}</span>
         </h2>
         {record.productsCount === 0 && <p class="quiet">{t("There is no product in the collection yet.")}</p>}
-        {members.length > 0 && <Products content={content} rows={members} does="remove" />}
+        {members.length > 0 && <Members {...content} />}
         {next !== undefined && (
           <p>
             <a href={`${collectionProductsOf(record.id)}&${new URLSearchParams({ [memberFields.cursor]: next })}`}>

@@ -14,23 +14,34 @@ import { decoded, idOf, makePageHandlers, type PageServices, queryOf } from "../
 import { pageOf, paths } from "../Paths.ts"
 import type { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { makeEditCell } from "./CellEdits.ts"
+import { lockedMessage, makeEditCell, sentencesOf } from "./CellEdits.ts"
 import { cellFields } from "./CellForm.tsx"
 import { resultOf } from "./EntityNotes.tsx"
 import { againField } from "./EntityPage.tsx"
 import { firstEntries, makeShowEntity, maxEntries } from "./EntityView.tsx"
 import { galleryFields, picturePath, savedPicturePath } from "./Gallery.tsx"
 import { makeEditGallery, pickerIn } from "./GalleryEdits.ts"
-import { cellPath, editPath, entityIdIn, type GridView, noteOfCell, storeIdIn, viewOf } from "./GridAddress.ts"
+import {
+  cellPath,
+  editPath,
+  entityIdIn,
+  type GridView,
+  noteOfCell,
+  storeIdIn,
+  viewOf,
+  viewPath
+} from "./GridAddress.ts"
+import { afterMove, readMove, targetOf } from "./Moves.tsx"
 import { makeUndoEdit } from "./UndoEdits.ts"
 import { nextCell } from "./ValueGrid.tsx"
-import { nextVariantCell, variantPageOf } from "./VariantTable.tsx"
+import { nextVariantCell, variantPageAt, variantPageOf } from "./VariantTable.tsx"
 
 const routes = {
   show: ["GET", paths.entity, refuseOnPage, "view"],
   edit: ["POST", paths.editEntity, refuseOnPage, "edit"],
   undo: ["POST", paths.undoEdit, refuseOnPage, "edit"],
   gallery: ["POST", paths.editGallery, refuseOnPage, "edit"],
+  moveVariant: ["POST", paths.moveVariant, refuseOnPage, "edit"],
   publish: ["POST", paths.publishEntity, refuseOnPage, "publish"]
 } as const
 
@@ -130,6 +141,26 @@ export const entities: Surface<
                   ...(picker !== undefined && picker.find !== "" && { [galleryFields.find]: picker.find })
                 })
           )
+        })
+      ),
+      moveVariant: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const view = viewOf(yield* idOf(EntityId, form), form)
+          const move = yield* readMove(form)
+          const written = yield* Effect.either(drafts.moveVariant(view.id, move.id, targetOf(move)))
+          if (Either.isRight(written)) {
+            const { control, note } = afterMove(move, written.right)
+            const shown = { ...view, variants: variantPageAt(written.right.place) }
+            return seeOther(`${viewPath(shown, note === undefined ? {} : { note })}#${control}`)
+          }
+          const error = written.left
+          if (error._tag === "NotFound") return yield* error
+          const message = error._tag === "PimLocked" ? lockedMessage : sentencesOf("the position", error)
+          return yield* showEntity(visitor, view.id, {
+            view,
+            status: error._tag === "PimLocked" ? 423 : 400,
+            resultOn: () => ({ _tag: "Refused", message })
+          })
         })
       ),
       publish: withForm((visitor, form) =>

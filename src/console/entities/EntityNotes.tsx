@@ -2,16 +2,18 @@ import { Option, Schema } from "effect"
 import type { EntityRecord } from "../../catalog/Entity.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
-import type { Sheet } from "../../drafts/Drafts.ts"
+import type { IdentifiedSheet, Sheet } from "../../drafts/Drafts.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Alert, Note } from "../Frame.tsx"
 import type { Saying, Sentence } from "../languages/Words.tsx"
+import { titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
 import { fieldName } from "./FieldNames.ts"
 import { type GalleryChange, pictureName, type SavedPicture } from "./Gallery.tsx"
 import { columnsOf, type SavedCell } from "./GridCell.tsx"
+import { type Moved, MovedNote, movedIn } from "./Moves.tsx"
 
 const readId = Schema.decodeOption(EntityId)
 const readStoreId = Schema.decodeOption(StoreId)
@@ -24,6 +26,7 @@ export type FormResult =
   | { readonly _tag: "Saved"; readonly does: Sentence; readonly saved: SavedCell }
   | { readonly _tag: "NotUndone"; readonly saved: SavedCell }
   | { readonly _tag: "Picture"; readonly saved: SavedPicture }
+  | { readonly _tag: "Moved"; readonly moved: Moved }
   | { readonly _tag: "Refused"; readonly message: Saying }
 
 /** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
@@ -83,6 +86,8 @@ export const resultOf = (query: Parameters, stores: EntityRecord["stores"]): For
   }
   const undo = undoIn(name)
   if (undo !== undefined) return { _tag: "Picture", saved: { mediaId: undo.mediaId, undo } }
+  const moved = movedIn(name)
+  if (moved !== undefined) return { _tag: "Moved", moved }
   const [, count] = /^chosen (\d{1,3})$/.exec(name) ?? []
   if (count !== undefined) return { _tag: "Chosen", count: Number(count) }
   const created = Object.hasOwn(creationNotes, name) ? creationNotes[name] : undefined
@@ -98,13 +103,15 @@ export const ResultNote = ({
   linked,
   pictures,
   result,
-  sheet
+  sheet,
+  variants
 }: {
   readonly result: FormResult
   readonly id: EntityId
   readonly sheet: Sheet
   readonly linked: ReadonlyArray<Store>
   readonly pictures: ReadonlyArray<ListedEntity>
+  readonly variants: ReadonlyArray<IdentifiedSheet>
 }) => {
   const t = useWords()
 
@@ -169,6 +176,12 @@ export const ResultNote = ({
             })}
           </p>
         </Note>
+      )
+    }
+    case "Moved": {
+      const variant = variants.find((each) => each.id === result.moved.id)
+      return variant === undefined ? null : (
+        <MovedNote moved={result.moved} name={titleOr(t, "variant", variant.title)} />
       )
     }
     case "Requested":

@@ -442,7 +442,14 @@ export const EntityPage = ({
       })}
     >
       {result !== undefined && (
-        <ResultNote id={record.id} result={result} sheet={sheet} linked={linked} pictures={pictures} />
+        <ResultNote
+          id={record.id}
+          result={result}
+          sheet={sheet}
+          linked={linked}
+          pictures={pictures}
+          variants={variants}
+        />
       )}
       <Live id="drops" on={["drop"]} says={drops.map((drop) => statusSentence(t, drop)).join(" ")}>
         <DropBanner drops={drops} />
@@ -472,6 +479,7 @@ export const EntityPage = ({
           total={record.variantIds.length}
           editing={editing}
           saved={savedIn(result)}
+          moved={result?._tag === "Moved" ? result.moved : undefined}
         />
         <OnStores kind={kind} record={record} linked={linked} csrf={visitor.csrf} />
       </Live>

@@ -31,7 +31,7 @@ export const maxEntries = 250
 
 const rows = Schema.Array(EntityRow)
 /** Reads the answer of `Catalog.related`. */
-export const readRelated = Schema.decode(
+const readRelated = Schema.decode(
   Schema.parseJson(
     Schema.Struct({
       variants: rows,

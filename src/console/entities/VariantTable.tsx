@@ -5,15 +5,17 @@ import { readOptions } from "../../model/ProductOptions.ts"
 import { rollUp } from "../../model/PublishState.ts"
 import type { Store } from "../../model/Store.ts"
 import { formNames } from "../creations/NewEntityForm.ts"
+import { Hidden, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import type { Words } from "../languages/Words.tsx"
-import { EntityLink, PublishStateOf } from "../Naming.tsx"
+import { EntityLink, PublishStateOf, titleOr } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { Allowed, useWords } from "../Viewer.tsx"
 import type { Editing } from "./CellForm.tsx"
 import { type Cell, type FieldRow, rowOf } from "./Cells.ts"
-import { type CellPlace, type GridView, viewPath } from "./GridAddress.ts"
+import { type CellPlace, type GridView, parametersOfView, viewPath } from "./GridAddress.ts"
 import { type Column, columnsOf, GridCell, type SavedCell } from "./GridCell.tsx"
+import { MoveButtons, type Moved, UndoMove } from "./Moves.tsx"
 
 /** Variants on a page of the table. */
 const variantsOnPage = 25
@@ -83,7 +85,14 @@ export interface VariantTableProps {
   readonly total: number
   readonly editing: Editing | undefined
   readonly saved: SavedCell | undefined
+  /** The last move of a variant. */
+  readonly moved: Moved | undefined
 }
+
+const moveForm = "variant-move"
+
+/** The page of the table that has this place, from 1. */
+export const variantPageAt = (place: number): number => Math.ceil(place / variantsOnPage)
 
 const stateOf = ({ stores }: Sheet) => {
   const { lastPublishStatus, pendingPublish } = rollUp(
@@ -134,11 +143,21 @@ const AddVariant = ({ of }: { readonly of: EntityId }) => {
   )
 }
 
+/** The form that the buttons of all rows send. */
+const MoveForm = ({ csrf, view }: Pick<VariantTableProps, "csrf" | "view">) => (
+  <Allowed to="edit">
+    <form method="post" action={paths.moveVariant} id={moveForm}>
+      <HiddenFields csrf={csrf} />
+      <Hidden of={Object.entries(parametersOfView(view))} />
+    </form>
+  </Allowed>
+)
+
 /** The variants of a product with their options, SKU and prices, edited in place as the values of the product. */
 export const VariantTable = (props: VariantTableProps) => {
   const t = useWords()
 
-  const { csrf, editing, linked, product, saved, total, variants, view } = props
+  const { csrf, editing, linked, moved, product, saved, total, variants, view } = props
   if (total === 0)
     return product.kind !== "product" ? null : (
       <section aria-labelledby="variants">
@@ -149,12 +168,14 @@ export const VariantTable = (props: VariantTableProps) => {
     )
   const columns = variantColumns(t, product, linked)
   const shown = view.on ?? null
+  const before = (view.variants - 1) * variantsOnPage
   return (
     <section aria-labelledby="variants">
       <h2 id="variants">
         {t("Variants")}{" "}
         <span class="quiet">{t("{count, plural, one {# variant} other {# variants}}", { count: total })}</span>
       </h2>
+      <MoveForm csrf={csrf} view={view} />
       <div class="gridframe">
         <table class="grid variants" aria-labelledby="variants" data-grid>
           <thead>
@@ -175,10 +196,24 @@ export const VariantTable = (props: VariantTableProps) => {
             </tr>
           </thead>
           <tbody>
-            {variants.map((variant) => (
+            {variants.map((variant, index) => (
               <tr key={variant.id}>
                 <th scope="row">
                   <EntityLink id={variant.id} kind="variant" title={variant.title} />
+                  <Allowed to="edit">
+                    {total > 1 && (
+                      <div class="moves">
+                        <MoveButtons
+                          form={moveForm}
+                          id={variant.id}
+                          name={titleOr(t, "variant", variant.title)}
+                          place={before + index + 1}
+                          count={total}
+                        />
+                        {moved?.id === variant.id && <UndoMove form={moveForm} moved={moved} />}
+                      </div>
+                    )}
+                  </Allowed>
                 </th>
                 {columns.map(({ column, key, label }) => {
                   const isShown = column.storeId === null || column.storeId === shown

@@ -1,0 +1,168 @@
+import { Effect, Option, Schema } from "effect"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import type { Target } from "../../drafts/CatalogChange.ts"
+import { EntityId } from "../../model/Ids.ts"
+import { PageRefused } from "../Browser.ts"
+import { Note } from "../Frame.tsx"
+import { Icon } from "../Icon.tsx"
+import { useWords } from "../Viewer.tsx"
+
+/** The names of the fields of forms that move an item of an ordered list. */
+export const moveFields = {
+  /** The id of the item, what moves it, and the place that the page showed for it, from 1. */
+  move: "move",
+  /** The place that a person typed. */
+  position: "position"
+} as const
+
+/** `to`: the typed place. `undo`: the place that the item had before. */
+type MovedBy = "up" | "down" | "to" | "undo"
+
+/** A form as it was sent. */
+export interface Move {
+  readonly id: EntityId
+  readonly by: MovedBy
+  /** The place that the page showed. For `undo`: the place that the item had before. */
+  readonly was: number
+  readonly typed: string
+}
+
+/** What a move did, as the page says it. */
+export interface Moved extends Pick<Move, "id" | "was"> {
+  readonly place: number
+  readonly count: number
+}
+
+const readId = Schema.decodeOption(EntityId)
+
+const valueOf = ({ by, id, was }: Omit<Move, "typed">) => `${id} ${by} ${was}`
+
+const notUnderstood = new PageRefused({
+  status: 400,
+  title: "Not understood",
+  message: "The form does not say what to move. Open the page again and repeat it there."
+})
+
+export const readMove = (form: Parameters): Effect.Effect<Move, PageRefused> => {
+  const [, text = "", by = "", was = ""] =
+    /^(\S+) (up|down|to|undo) ([1-9]\d{0,6})$/.exec(form.get(moveFields.move) ?? "") ?? []
+  return Option.match(readId(text), {
+    onNone: () => notUnderstood,
+    onSome: (id) =>
+      Effect.succeed({ id, by: by as MovedBy, was: Number(was), typed: form.get(moveFields.position) ?? "" })
+  })
+}
+
+/** Where a form moves its item. Text that is no whole number is no place of any list. */
+export const targetOf = ({ by, typed, was }: Move): Target =>
+  by === "undo" ? was : by === "to" ? (/^\d{1,9}$/.test(typed.trim()) ? Number(typed) : Number.NaN) : by
+
+/** The id of the control that moves an item. */
+export const moveControlId = (id: EntityId, by: MovedBy): string => `move-${id}-${by}`
+
+/**
+ * The note of a saved move, and the id of the control that gets the focus: at an end of the list an item can only be moved the other
+ * way. Undefined: the item was there already, so there is nothing to say or to undo.
+ */
+export const afterMove = ({ by, id, was }: Move, { count, place }: Pick<Moved, "count" | "place">) => ({
+  note: by !== "undo" && was === place ? undefined : `ordered ${id} ${was} ${place} ${count}`,
+  control: moveControlId(id, by === "up" && place === 1 ? "down" : by === "down" && place === count ? "up" : by)
+})
+
+/** Reads a note of `afterMove`. */
+export const movedIn = (note: string | undefined): Moved | undefined => {
+  const [, text = "", ...places] = /^ordered (\S+) (\d{1,7}) (\d{1,7}) (\d{1,7})$/.exec(note ?? "") ?? []
+  const [was = 0, place = 0, count = 0] = places.map(Number)
+  return Option.getOrUndefined(Option.map(readId(text), (id) => ({ id, was, place, count })))
+}
+
+interface Movable {
+  readonly id: EntityId
+  readonly name: string
+  /** The form that the buttons send. */
+  readonly form: string
+}
+
+/** The buttons that move an item one place up and down. */
+export const MoveButtons = ({
+  count,
+  form,
+  id,
+  name,
+  place
+}: Movable & { readonly place: number; readonly count: number }) => {
+  const t = useWords()
+  const Button = ({ by }: { readonly by: "up" | "down" }) => (
+    <button
+      type="submit"
+      form={form}
+      class="plain icon-only"
+      id={moveControlId(id, by)}
+      name={moveFields.move}
+      value={valueOf({ id, by, was: place })}
+      disabled={place === (by === "up" ? 1 : count)}
+      aria-label={t(by === "up" ? "Move {item} up" : "Move {item} down", { item: name })}
+      title={by === "up" ? t("Move up") : t("Move down")}
+    >
+      <Icon name={by === "up" ? "arrow-up" : "arrow-down"} />
+    </button>
+  )
+  return (
+    <>
+      <Button by="up" />
+      <Button by="down" />
+    </>
+  )
+}
+
+/** The button that moves an item to the typed place. */
+export const MoveToButton = ({ form, id, name, place }: Movable & { readonly place: number }) => {
+  const t = useWords()
+  return (
+    <button
+      type="submit"
+      form={form}
+      class="plain"
+      id={moveControlId(id, "to")}
+      name={moveFields.move}
+      value={valueOf({ id, by: "to", was: place })}
+      aria-label={t("Move {item} to this position", { item: name })}
+    >
+      {t("Move")}
+    </button>
+  )
+}
+
+/** The button that undoes the last move by another one. */
+export const UndoMove = ({ form, moved }: { readonly form: string; readonly moved: Moved }) => {
+  const t = useWords()
+  return (
+    <button
+      type="submit"
+      form={form}
+      class="plain"
+      id={moveControlId(moved.id, "undo")}
+      name={moveFields.move}
+      value={valueOf({ id: moved.id, by: "undo", was: moved.was })}
+    >
+      <Icon name="undo-2" />
+      {t("Undo")}
+    </button>
+  )
+}
+
+/** Says where an item is after its move. */
+export const MovedNote = ({ moved: { count, place }, name }: { readonly moved: Moved; readonly name: string }) => {
+  const t = useWords()
+  return (
+    <Note>
+      <p>
+        {t.rich("{item} is number {place, number} of {all, number} now: saved as a draft.", {
+          item: <bdi>{name}</bdi>,
+          place,
+          all: count
+        })}
+      </p>
+    </Note>
+  )
+}
