@@ -104,10 +104,13 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
       const after = yield* followed(cookie, moved)
       assert.deepStrictEqual(titlesIn(after), ["V2", "V1", "V3"])
       assert.strictEqual(noteIn(after), "V2 is number 1 of 3 now: saved as a draft.")
-      assert.include(buttonIn(after, `move-${two}-undo`), `value="${two} undo 2"`)
-      const undone = yield* send(`${two} undo 2`)
+      assert.include(buttonIn(after, `move-${two}-undo`), `value="${two} undo 1 2"`)
+      const undone = yield* send(`${two} undo 1 2`)
       assert.match(leadsTo(undone), new RegExp(`#move-${two}-undo$`))
-      assert.deepStrictEqual(titlesIn(yield* followed(cookie, undone)), ["V1", "V2", "V3"])
+      const again = yield* followed(cookie, undone)
+      assert.deepStrictEqual(titlesIn(again), ["V1", "V2", "V3"])
+      // The undo can be undone.
+      assert.include(buttonIn(again, `move-${two}-undo`), `value="${two} undo 2 1"`)
     })
   )
 
@@ -140,7 +143,7 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
         wordsOf(mainOf(unclear)),
         "The form does not say what to move. Open the page again and repeat it there."
       )
-      const beyond = yield* send(`${one} undo 9`)
+      const beyond = yield* send(`${one} undo 1 9`)
       assert.deepStrictEqual(
         [beyond.status, alertIn(beyond)],
         [400, "The position must be a whole number from 1 to 2."]
@@ -182,8 +185,8 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
         ),
         ["1 P4", "2 P2", "3 P3", "4 P1"]
       )
-      assert.include(buttonIn(page, `move-${four}-undo`), `value="${four} undo 4"`)
-      yield* send(`${four} undo 4`)
+      assert.include(buttonIn(page, `move-${four}-undo`), `value="${four} undo 1 4"`)
+      yield* send(`${four} undo 1 4`)
       assert.deepStrictEqual(yield* members, [2, 3, 1, 4])
       // It is there already, so there is nothing to say.
       assert.notInclude(leadsTo(yield* send(`${four} to 4`, { position: "4" })), "note")

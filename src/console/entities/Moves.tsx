@@ -9,7 +9,7 @@ import { useWords } from "../Viewer.tsx"
 
 /** The names of the fields of forms that move an item of an ordered list. */
 export const moveFields = {
-  /** The id of the item, what moves it, and the place that the page showed for it, from 1. */
+  /** The id of the item, what moves it, the place that the page showed for it, from 1, and for `undo` the place before that. */
   move: "move",
   /** The place that a person typed. */
   position: "position"
@@ -22,8 +22,10 @@ type MovedBy = "up" | "down" | "to" | "undo"
 export interface Move {
   readonly id: EntityId
   readonly by: MovedBy
-  /** The place that the page showed. For `undo`: the place that the item had before. */
+  /** The place that the page showed. */
   readonly was: number
+  /** For `undo`: the place that the item had before; otherwise 0. */
+  readonly back: number
   readonly typed: string
 }
 
@@ -35,7 +37,7 @@ export interface Moved extends Pick<Move, "id" | "was"> {
 
 const readId = Schema.decodeOption(EntityId)
 
-const valueOf = ({ by, id, was }: Omit<Move, "typed">) => `${id} ${by} ${was}`
+const valueOf = ({ by, id, was }: Omit<Move, "back" | "typed">) => `${id} ${by} ${was}`
 
 const notUnderstood = new PageRefused({
   status: 400,
@@ -44,18 +46,25 @@ const notUnderstood = new PageRefused({
 })
 
 export const readMove = (form: Parameters): Effect.Effect<Move, PageRefused> => {
-  const [, text = "", by = "", was = ""] =
-    /^(\S+) (up|down|to|undo) ([1-9]\d{0,6})$/.exec(form.get(moveFields.move) ?? "") ?? []
+  const [, text = "", by = "", was = "", back = ""] =
+    /^(\S+) (up|down|to|undo(?= \d+ \d)) ([1-9]\d{0,6})(?: ([1-9]\d{0,6}))?$/.exec(form.get(moveFields.move) ?? "") ??
+    []
   return Option.match(readId(text), {
     onNone: () => notUnderstood,
     onSome: (id) =>
-      Effect.succeed({ id, by: by as MovedBy, was: Number(was), typed: form.get(moveFields.position) ?? "" })
+      Effect.succeed({
+        id,
+        by: by as MovedBy,
+        was: Number(was),
+        back: Number(back),
+        typed: form.get(moveFields.position) ?? ""
+      })
   })
 }
 
 /** Where a form moves its item. Text that is no whole number is no place of any list. */
-export const targetOf = ({ by, typed, was }: Move): Target =>
-  by === "undo" ? was : by === "to" ? (/^\d{1,9}$/.test(typed.trim()) ? Number(typed) : Number.NaN) : by
+export const targetOf = ({ back, by, typed }: Move): Target =>
+  by === "undo" ? back : by === "to" ? (/^\d{1,9}$/.test(typed.trim()) ? Number(typed) : Number.NaN) : by
 
 /** The id of the control that moves an item. */
 export const moveControlId = (id: EntityId, by: MovedBy): string => `move-${id}-${by}`
@@ -65,7 +74,7 @@ export const moveControlId = (id: EntityId, by: MovedBy): string => `move-${id}-
  * way. Undefined: the item was there already, so there is nothing to say or to undo.
  */
 export const afterMove = ({ by, id, was }: Move, { count, place }: Pick<Moved, "count" | "place">) => ({
-  note: by !== "undo" && was === place ? undefined : `ordered ${id} ${was} ${place} ${count}`,
+  note: was === place ? undefined : `ordered ${id} ${was} ${place} ${count}`,
   control: moveControlId(id, by === "up" && place === 1 ? "down" : by === "down" && place === count ? "up" : by)
 })
 
@@ -143,7 +152,7 @@ export const UndoMove = ({ form, moved }: { readonly form: string; readonly move
       class="plain"
       id={moveControlId(moved.id, "undo")}
       name={moveFields.move}
-      value={valueOf({ id: moved.id, by: "undo", was: moved.was })}
+      value={`${valueOf({ id: moved.id, by: "undo", was: moved.place })} ${moved.was}`}
     >
       <Icon name="undo-2" />
       {t("Undo")}
