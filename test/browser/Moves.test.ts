@@ -1,12 +1,11 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Page } from "playwright-core"
-import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { actingAs, anEntity, Drafts } from "../../src/testing/index.ts"
 import { aMerchant } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { aBrowserProgram, assertAccessible, assertNoComplaints, openWindow } from "./PlaywrightBrowser.ts"
+import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
 
 const titles = ["Axe", "Bag", "Cup", "Dip"]
 
@@ -28,14 +27,7 @@ const anOrder = Effect.gen(function* () {
 })
 
 const openAs = (cookie: string, path: string, options: { readonly javaScriptEnabled?: boolean } = {}) =>
-  Effect.gen(function* () {
-    const window = yield* openWindow(yield* aBrowserProgram, options)
-    const base = yield* BaseUrl
-    const [name = "", value = ""] = cookie.split("=")
-    yield* Effect.promise(() => window.page.context().addCookies([{ name, value, url: base }]))
-    yield* Effect.promise(() => window.page.goto(`${base}${path}`))
-    return window
-  })
+  Effect.tap(openSignedIn(cookie, options), ({ base, page }) => Effect.promise(() => page.goto(`${base}${path}`)))
 
 /** Waits until the buttons that move items up have this order, by the first letters of the items. */
 const waitForOrder = async (page: Page, letters: string) => {
