@@ -86,6 +86,22 @@ const makePlaceCursors = ({ decode, encode }: CursorCodec) => {
   }
 }
 
+/**
+ * A page of the products of a collection, in order and with their positions, from 1, and the cursor of the next page. The cursor of
+ * another list gives the first page. An unknown collection has no products.
+ */
+const makeMembers = (repo: CatalogRepo["Type"], places: ReturnType<typeof makePlaceCursors>) =>
+  Effect.fnUntraced(function* (id: EntityId, { cursor, limit }: Pick<ListQuery, "limit" | "cursor">) {
+    const { accountId } = yield* CurrentActor
+    const after = Option.flatMap(Option.fromNullable(cursor), (text) => places.decode(accountId, id, text))
+    const from = Option.getOrElse(after, () => firstMember)
+    const page = yield* repo.related(accountId, id, from, limit)
+    return {
+      members: page.places.map((place) => ({ id: place.id, position: place.position })),
+      next: page.last === null ? undefined : places.encode(accountId, id, page.last)
+    }
+  })
+
 const make = Effect.gen(function* () {
   const repo = yield* CatalogRepo
   const cursors = makeCursorCodec(yield* repo.cursorKey)
@@ -185,24 +201,7 @@ const make = Effect.gen(function* () {
       const next = last === null ? "null" : `"${places.encode(accountId, id, last)}"`
       return new JsonText<Related>(`{${lists.join(",")},"next_cursor":${next}}`)
     }),
-    /**
-     * A page of the products of a collection, in order and with their positions, from 1, and the cursor of the next page. The cursor of
-     * another list gives the first page. An unknown collection has no products.
-     */
-    members: Effect.fnUntraced(function* (id: EntityId, { cursor, limit }: Pick<ListQuery, "limit" | "cursor">) {
-      const { accountId } = yield* CurrentActor
-      const after = Option.flatMap(Option.fromNullable(cursor), (text) => places.decode(accountId, id, text))
-      const page = yield* repo.related(
-        accountId,
-        id,
-        Option.getOrElse(after, () => firstMember),
-        limit
-      )
-      return {
-        members: page.places.map((place) => ({ id: place.id, position: place.position })),
-        next: page.last === null ? undefined : places.encode(accountId, id, page.last)
-      }
-    }),
+    members: makeMembers(repo, places),
     /** NotFound: no such entity, or it belongs to another account or kind. */
     get: Effect.fnUntraced(function* (kind: EntityKind, id: EntityId) {
       const { accountId } = yield* CurrentActor

@@ -1,6 +1,7 @@
 import { Effect, Either, Option, Schema } from "effect"
 import { Catalog } from "../../catalog/Catalog.ts"
 import type { MerchantLists } from "../../catalog/MerchantLists.ts"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { Drafts } from "../../drafts/Drafts.ts"
 import type { Drops } from "../../drops/Drops.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
@@ -8,6 +9,7 @@ import { EntityId, StoreId } from "../../model/Ids.ts"
 import { includesRole } from "../../model/Role.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
 import type { Stores } from "../../stores/Stores.ts"
+import type { Visitor } from "../Browser.ts"
 import { seeOther } from "../Html.ts"
 import { wordsIn } from "../languages/Words.tsx"
 import { decoded, idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
@@ -48,6 +50,28 @@ const routes = {
 const readId = Schema.decodeOption(EntityId)
 
 const PublishForm = Schema.Struct({ draft_revision: Schema.NumberFromString.pipe(Schema.int()) })
+
+type ShowEntity = Effect.Effect.Success<typeof makeShowEntity>["showEntity"]
+
+const makeMoveVariant = (drafts: Drafts["Type"], showEntity: ShowEntity) => (visitor: Visitor, form: Parameters) =>
+  Effect.gen(function* () {
+    const view = viewOf(yield* idOf(EntityId, form), form)
+    const move = yield* readMove(form)
+    const written = yield* Effect.either(drafts.moveVariant(view.id, move.id, targetOf(move)))
+    if (Either.isRight(written)) {
+      const { control, note } = afterMove(move, written.right)
+      const shown = { ...view, variants: variantPageAt(written.right.place) }
+      return seeOther(`${viewPath(shown, note === undefined ? {} : { note })}#${control}`)
+    }
+    const error = written.left
+    if (error._tag === "NotFound") return yield* error
+    const message = error._tag === "PimLocked" ? lockedMessage : sentencesOf("the position", error)
+    return yield* showEntity(visitor, view.id, {
+      view,
+      status: error._tag === "PimLocked" ? 423 : 400,
+      resultOn: () => ({ _tag: "Refused", message })
+    })
+  })
 
 /** The page of one entity, with a form that publishes it. */
 export const entities: Surface<
@@ -143,26 +167,7 @@ export const entities: Surface<
           )
         })
       ),
-      moveVariant: withForm((visitor, form) =>
-        Effect.gen(function* () {
-          const view = viewOf(yield* idOf(EntityId, form), form)
-          const move = yield* readMove(form)
-          const written = yield* Effect.either(drafts.moveVariant(view.id, move.id, targetOf(move)))
-          if (Either.isRight(written)) {
-            const { control, note } = afterMove(move, written.right)
-            const shown = { ...view, variants: variantPageAt(written.right.place) }
-            return seeOther(`${viewPath(shown, note === undefined ? {} : { note })}#${control}`)
-          }
-          const error = written.left
-          if (error._tag === "NotFound") return yield* error
-          const message = error._tag === "PimLocked" ? lockedMessage : sentencesOf("the position", error)
-          return yield* showEntity(visitor, view.id, {
-            view,
-            status: error._tag === "PimLocked" ? 423 : 400,
-            resultOn: () => ({ _tag: "Refused", message })
-          })
-        })
-      ),
+      moveVariant: withForm(makeMoveVariant(drafts, showEntity)),
       publish: withForm((visitor, form) =>
         Effect.gen(function* () {
           const id = yield* idOf(EntityId, form)

@@ -441,16 +441,7 @@ export const EntityPage = ({
         )
       })}
     >
-      {result !== undefined && (
-        <ResultNote
-          id={record.id}
-          result={result}
-          sheet={sheet}
-          linked={linked}
-          pictures={pictures}
-          variants={variants}
-        />
-      )}
+      {result !== undefined && <ResultNote id={record.id} {...{ result, sheet, linked, pictures, variants }} />}
       <Live id="drops" on={["drop"]} says={drops.map((drop) => statusSentence(t, drop)).join(" ")}>
         <DropBanner drops={drops} />
       </Live>
