@@ -221,7 +221,7 @@ describe.skipIf(!TestDatabase.isClusterThere)("distribution of a server with row
         const withServices = Services.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.orDie)
         yield* Effect.promise(() => TestDatabase.joinNodes(name))
         yield* Migrations.runFrom(Migrations.directory, earlier)
-        assert.notInclude([...(yield* Distribution.distribute)], "export_item")
+        assert.notInclude([...(yield* Distribution.distribute)], "demo_shop_record")
         yield* Effect.replicateEffect(fillOld, 8)
 
         const later = Migrations.names.slice(earlier.length)
