@@ -232,7 +232,7 @@ layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
       assert.strictEqual(leadsTo(removed), `${address}&search=tent&note=removed`)
       const left = textOf(yield* open(`${address}&search=tent`))
       assert.match(left, /In the collection 1 product Products The stove/)
-      assert.match(left, /Add products Search Products The tent/)
+      assert.match(left, /Add products Search products Search Products The tent/)
       const strangers = yield* aMerchant
       assertNotThere(yield* send(path, { ...form, do: "add", [`product-${strangers.tent}`]: "yes" }))
       assertNotThere(yield* send(path, { ...form, do: "add", "product-x": "yes" }))

@@ -186,15 +186,12 @@ const Found = (content: Content) => {
   return (
     <section class="sheet" aria-labelledby="add">
       <h2 id="add">{t("Add products")}</h2>
-      <form method="get" action={paths.collectionProducts} class="line">
+      <form method="get" action={paths.collectionProducts} class="search">
         <Hidden of={[["id", record.id]]} />
-        <input
-          type="search"
-          name={memberFields.search}
-          value={search}
-          aria-label={t("Search products")}
-          maxLength={200}
-        />
+        <label>
+          {t("Search products")}
+          <input type="search" name={memberFields.search} value={search} maxLength={200} />
+        </label>
         <button type="submit" class="plain">
           {t("Search")}
         </button>
