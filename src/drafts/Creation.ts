@@ -131,11 +131,9 @@ const decideCollection = (
 
 type Valued = Pick<Aggregate, "attributes">
 
-const isOnly = ({ attributes }: Valued) => hasNoOptions((key) => valueOf(attributes, key))
-
 /** The options of a product; those that only its variants have get a name. Empty: it has no options. */
 export const optionsOf = (product: Valued, variants: ReadonlyArray<Valued>): ProductOptions => {
-  if (variants.every(isOnly)) return []
+  if (variants.every(({ attributes }) => hasNoOptions(attributes))) return []
   const defined = readOptions(valueOf(product.attributes, "options"))
   return optionKeys.flatMap((key, index) => {
     const used = variants.map((variant) => valueOf(variant.attributes, key)).filter((value) => value !== "")

@@ -1,4 +1,5 @@
 import { Option, Schema } from "effect"
+import { type Attributes, valueOf } from "./Attribute.ts"
 
 /** The options of a product in order, each with its values. The attribute `options` has them as JSON. */
 const ProductOptions = Schema.Array(Schema.Struct({ name: Schema.String, values: Schema.Array(Schema.String) }))
@@ -34,7 +35,8 @@ export const joinOptions = (value: (key: string) => string): string => {
 }
 
 /** Whether a variant has no option values. */
-export const hasNoOptions = (value: (key: string) => string): boolean => joinOptions(value) === joinOptions(() => "")
+export const hasNoOptions = (attributes: Attributes): boolean =>
+  joinOptions((key) => valueOf(attributes, key)) === joinOptions(() => "")
 
 /** The title of a variant with option values. */
 export const titleByOptions = (value: (key: string) => string): string =>

@@ -1,11 +1,9 @@
 import { type Aggregate, byPosition } from "../catalog/Aggregate.ts"
 import { optionsOf } from "../drafts/Creation.ts"
-import { type Attributes, effective, valueOf } from "../model/Attribute.ts"
+import { effective, valueOf } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { type FirstOption, hasNoOptions, noOption } from "../model/ProductOptions.ts"
 import type { PublishedEntity } from "../platform/Publication.ts"
-
-const isOnly = (attributes: Attributes) => hasNoOptions((key) => valueOf(attributes, key))
 
 const onStore = ({ attributes, versions }: Aggregate, storeId: StoreId) => {
   const version = versions.find((each) => each.storeId === storeId)
@@ -32,20 +30,20 @@ export const findFirstOption = (
     .flatMap((variant) => onStore(variant, storeId))
   const live = variants.filter(({ accepted }) => accepted !== undefined)
   const [former] = live
-  if (former?.accepted === undefined || live.length > 1 || !isOnly(former.accepted)) return undefined
+  if (former?.accepted === undefined || live.length > 1 || !hasNoOptions(former.accepted)) return undefined
   const [option, ...others] = optionsOf(
     { attributes: there.draft },
     variants.map(({ draft }) => ({ attributes: draft }))
   )
   const value = valueOf(former.draft, "option1")
-  if (option === undefined || others.length > 0 || option.name === noOption.name || isOnly(former.draft))
+  if (option === undefined || others.length > 0 || option.name === noOption.name || hasNoOptions(former.draft))
     return undefined
   return { name: option.name, former: value }
 }
 
 /** A variant that the store has without an option value, with its value of the first option. */
 export const withFormerValue = (variant: PublishedEntity, firstOption: FirstOption | undefined): PublishedEntity =>
-  firstOption === undefined || !isOnly(variant.attributes)
+  firstOption === undefined || !hasNoOptions(variant.attributes)
     ? variant
     : {
         ...variant,

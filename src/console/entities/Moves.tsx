@@ -1,4 +1,5 @@
 import { Effect, Option, Schema } from "effect"
+import type { ComponentChildren } from "preact"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import type { Target } from "../../drafts/CatalogChange.ts"
 import { EntityId } from "../../model/Ids.ts"
@@ -92,6 +93,22 @@ interface Movable {
   readonly form: string
 }
 
+/** `form`: the form that the button sends. `value`: what it sends. */
+const MoveButton = ({
+  by,
+  id,
+  value,
+  ...others
+}: Pick<Move, "by" | "id"> & {
+  readonly form: string
+  readonly value: string
+  readonly class?: string
+  readonly disabled?: boolean
+  readonly title?: string
+  readonly "aria-label"?: string
+  readonly children: ComponentChildren
+}) => <button type="submit" class="plain" id={moveControlId(id, by)} name={moveFields.move} value={value} {...others} />
+
 /** The buttons that move an item one place up and down. */
 export const MoveButtons = ({
   count,
@@ -102,19 +119,18 @@ export const MoveButtons = ({
 }: Movable & { readonly place: number; readonly count: number }) => {
   const t = useWords()
   const Button = ({ by }: { readonly by: "up" | "down" }) => (
-    <button
-      type="submit"
+    <MoveButton
+      by={by}
+      id={id}
       form={form}
       class="plain icon-only"
-      id={moveControlId(id, by)}
-      name={moveFields.move}
       value={valueOf({ id, by, was: place })}
       disabled={place === (by === "up" ? 1 : count)}
       aria-label={t(by === "up" ? "Move {item} up" : "Move {item} down", { item: name })}
       title={by === "up" ? t("Move up") : t("Move down")}
     >
       <Icon name={by === "up" ? "arrow-up" : "arrow-down"} />
-    </button>
+    </MoveButton>
   )
   return (
     <>
@@ -128,35 +144,26 @@ export const MoveButtons = ({
 export const MoveToButton = ({ form, id, name, place }: Movable & { readonly place: number }) => {
   const t = useWords()
   return (
-    <button
-      type="submit"
+    <MoveButton
+      by="to"
+      id={id}
       form={form}
-      class="plain"
-      id={moveControlId(id, "to")}
-      name={moveFields.move}
       value={valueOf({ id, by: "to", was: place })}
       aria-label={t("Move {item} to this position", { item: name })}
     >
       {t("Move")}
-    </button>
+    </MoveButton>
   )
 }
 
 /** The button that undoes the last move by another one. */
-export const UndoMove = ({ form, moved }: { readonly form: string; readonly moved: Moved }) => {
+export const UndoMove = ({ form, moved: { id, place, was } }: { readonly form: string; readonly moved: Moved }) => {
   const t = useWords()
   return (
-    <button
-      type="submit"
-      form={form}
-      class="plain"
-      id={moveControlId(moved.id, "undo")}
-      name={moveFields.move}
-      value={`${valueOf({ id: moved.id, by: "undo", was: moved.place })} ${moved.was}`}
-    >
+    <MoveButton by="undo" id={id} form={form} value={`${valueOf({ id, by: "undo", was: place })} ${was}`}>
       <Icon name="undo-2" />
       {t("Undo")}
-    </button>
+    </MoveButton>
   )
 }
 

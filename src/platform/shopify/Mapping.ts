@@ -267,9 +267,6 @@ export const optionsOf = (product: PublishedEntity, variants: ReadonlyArray<Publ
   return options.length > 0 ? options : [{ name: noOption.name, values: [noOption.value] }]
 }
 
-export const isWithoutOptions = ({ attributes }: Pick<PublishedEntity, "attributes">): boolean =>
-  hasNoOptions((key) => valueOf(attributes, key))
-
 export const optionValuesOf = ({ attributes }: PublishedEntity, names: ReadonlyArray<string>) =>
   names.map((optionName, index) => ({
     optionName,
@@ -372,7 +369,7 @@ const isLeftToStore = (key: string, attributes: Attributes, theirs: Attributes):
   if (isReservedKey(key)) return valueOf(theirs, key) === ""
   if (key === "weight") return attributes.weight === undefined
   if (key === "weight_unit") return Number(valueOf(attributes, "weight") || 0) === 0
-  if (key === "option1" && isWithoutOptions({ attributes })) return true
+  if (key === "option1" && hasNoOptions(attributes)) return true
   return filledByStore.has(key) && valueOf(attributes, key) === ""
 }
 

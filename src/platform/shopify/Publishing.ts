@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { valueOf } from "../../model/Attribute.ts"
-import { noOption } from "../../model/ProductOptions.ts"
+import { hasNoOptions, noOption } from "../../model/ProductOptions.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
 import {
   PlatformOutcomeUnknown,
@@ -85,7 +85,7 @@ const makePublishVariant =
       const names = yield* giveFirstOption(client, store, product, publication.firstOption)
       yield* failIfOtherOptions(names, publication.firstOption)
       // A variant without option values was requested before its product had options. It keeps the value that it has there.
-      const isLeft = current !== null && names[0] !== noOption.name && Mapping.isWithoutOptions(publication)
+      const isLeft = current !== null && names[0] !== noOption.name && hasNoOptions(publication.attributes)
       const input = {
         ...Mapping.variantInput(publication),
         ...(isLeft ? {} : { optionValues: Mapping.optionValuesOf(publication, names) })
