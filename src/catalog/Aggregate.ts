@@ -23,6 +23,11 @@ export interface VersionState {
   readonly lastPublishStatus: PublishStatus
   readonly publishedAt: Timestamp | null
   readonly lastPublishError: PublishError | null
+  /**
+   * A failed publish may have brought the entity to the store: it had no certain outcome, wrote a part, or ended before another publish
+   * that brings the entity. Later publishes may have been refused.
+   */
+  readonly mayBeLive: boolean
   /** The entity's id on the store's platform. null: unknown, or never published there. */
   readonly platformId: string | null
 }

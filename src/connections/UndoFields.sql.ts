@@ -186,7 +186,7 @@ export const makeUndoAdditions = (sql: SqlClient): Context.Tag.Service<UndoRepo>
                CROSS JOIN LATERAL (
                  SELECT FROM store_version k
                  WHERE k.account_id = ${about.accountId} AND k.entity_id = p.id AND k.store_id = o.store_id
-                   AND (k.accepted IS NOT NULL OR k.platform_id IS NOT NULL OR k.last_publish_status <> 'never_published')
+                   AND (k.accepted IS NOT NULL OR k.platform_id IS NOT NULL OR k.last_publish_status = 'pending' OR k.may_be_live)
                  OFFSET 0
                ) kept
              ) AS "isKept",

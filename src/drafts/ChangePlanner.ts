@@ -93,6 +93,7 @@ const newVersion = (storeId: StoreId): VersionState => ({
   lastPublishStatus: "never_published",
   publishedAt: null,
   lastPublishError: null,
+  mayBeLive: false,
   platformId: null
 })
 
@@ -187,6 +188,7 @@ export class ChangePlanner {
       case "AcceptPinned":
       case "AcceptImported":
       case "RefusePublish":
+      case "MayBeLive":
       case "RequestPublish":
       case "Identify":
         return Either.map(this.version(change), ({ aggregate, version }) =>
@@ -274,7 +276,13 @@ export class ChangePlanner {
     aggregate: Aggregate,
     version: VersionState,
     change: Change<
-      "AcceptPublish" | "AcceptPinned" | "AcceptImported" | "RefusePublish" | "RequestPublish" | "Identify"
+      | "AcceptPublish"
+      | "AcceptPinned"
+      | "AcceptImported"
+      | "RefusePublish"
+      | "MayBeLive"
+      | "RequestPublish"
+      | "Identify"
     >
   ): VersionState {
     const published = { lastPublishStatus: "published", publishedAt: this.locked.now, lastPublishError: null } as const
@@ -304,6 +312,8 @@ export class ChangePlanner {
       }
       case "RefusePublish":
         return { ...version, lastPublishStatus: "failed", lastPublishError: change.error }
+      case "MayBeLive":
+        return { ...version, mayBeLive: true }
       case "RequestPublish":
         return { ...version, lastPublishStatus: "pending" }
       case "Identify":

@@ -177,6 +177,7 @@ const Version = Schema.Struct({
   lastPublishStatus: PublishStatus,
   publishedAt: Schema.NullOr(Timestamp),
   lastPublishError: Schema.NullOr(PublishError),
+  mayBeLive: Schema.Boolean,
   platformId: Schema.NullOr(Schema.String)
 })
 const GalleryRow = Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) })
@@ -198,7 +199,7 @@ const makePartReads = (sql: SqlClient, isDistributed: boolean) => {
         SELECT v.entity_id AS "entityId", v.store_id AS "storeId", v.overrides, ${accepted[extent]},
                v.pending_publish AS "pendingPublish", v.last_publish_status AS "lastPublishStatus",
                rfc3339(v.published_at) AS "publishedAt", v.last_publish_error AS "lastPublishError",
-               v.platform_id AS "platformId"
+               v.may_be_live AS "mayBeLive", v.platform_id AS "platformId"
         FROM store_version v WHERE v.account_id = ${accountId} AND v.entity_id = ${id}`
     )
   const galleries = ({ accountId, ids }: typeof Ids.Type) => sql`

@@ -19,29 +19,32 @@ const makeVersionRows = (sql: SqlClient) => ({
         accepted = CASE WHEN r."acceptsAnew" THEN nullif(r.accepted, 'null') ELSE v.accepted END,
         pending_publish = r."pendingPublish", last_publish_status = r."lastPublishStatus",
         published_at = CASE WHEN r."publishesAnew" THEN ${publishedFrom(sql, time)} ELSE v.published_at END,
-        last_publish_error = nullif(r."lastPublishError", 'null'),
+        last_publish_error = nullif(r."lastPublishError", 'null'), may_be_live = r."mayBeLive",
         platform_id = r."platformId"
     FROM jsonb_to_recordset(${versions}::jsonb) AS r (
       "entityId" uuid, "storeId" uuid, overrides jsonb, accepted jsonb, "acceptsAnew" boolean,
       "pendingPublish" boolean, "lastPublishStatus" text, "publishedAt" timestamptz, "publishesAnew" boolean, "lastPublishError" jsonb,
-      "platformId" text
+      "mayBeLive" boolean, "platformId" text
     )
     WHERE v.account_id = ${accountId} AND v.entity_id = r."entityId" AND v.store_id = r."storeId"`,
 
   upsertVersions: (accountId: AccountId, versions: string, time: Timestamp | null) => sql`
     INSERT INTO store_version (account_id, entity_id, store_id, overrides, accepted, pending_publish,
-                               last_publish_status, published_at, last_publish_error, platform_id)
+                               last_publish_status, published_at, last_publish_error, may_be_live, platform_id)
     SELECT own.account_id, r."entityId", r."storeId", r.overrides, nullif(r.accepted, 'null'), r."pendingPublish",
-           r."lastPublishStatus", ${publishedFrom(sql, time)}, nullif(r."lastPublishError", 'null'), r."platformId"
+           r."lastPublishStatus", ${publishedFrom(sql, time)}, nullif(r."lastPublishError", 'null'), r."mayBeLive",
+           r."platformId"
     FROM account_state own CROSS JOIN jsonb_to_recordset(${versions}::jsonb) AS r (
       "entityId" uuid, "storeId" uuid, overrides jsonb, accepted jsonb, "pendingPublish" boolean,
-      "lastPublishStatus" text, "publishedAt" timestamptz, "lastPublishError" jsonb, "platformId" text
+      "lastPublishStatus" text, "publishedAt" timestamptz, "lastPublishError" jsonb, "mayBeLive" boolean,
+      "platformId" text
     )
     WHERE own.account_id = ${accountId}
     ON CONFLICT (account_id, entity_id, store_id) DO UPDATE
     SET overrides = excluded.overrides, accepted = excluded.accepted, pending_publish = excluded.pending_publish,
         last_publish_status = excluded.last_publish_status, published_at = excluded.published_at,
-        last_publish_error = excluded.last_publish_error, platform_id = excluded.platform_id`,
+        last_publish_error = excluded.last_publish_error, may_be_live = excluded.may_be_live,
+        platform_id = excluded.platform_id`,
 
   deleteVersions: (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
     DELETE FROM store_version v

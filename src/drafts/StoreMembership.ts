@@ -93,12 +93,11 @@ export const decideAddition =
 const versionOn = ({ versions }: Aggregate, storeId: StoreId) => versions.find((version) => version.storeId === storeId)
 
 /** Why an entity cannot be taken off the store of this version, as the end of a sentence. */
-export const whyKept = ({ accepted, lastPublishStatus, platformId }: VersionState): string | undefined => {
+export const whyKept = ({ accepted, lastPublishStatus, mayBeLive, platformId }: VersionState): string | undefined => {
   if (lastPublishStatus === "pending") return "is being published to this store"
   if (accepted !== null || platformId !== null)
     return "was published to this store, or imported from it, so it cannot be taken off"
-  // Its publish may have reached the store without an answer.
-  return lastPublishStatus === "failed"
+  return mayBeLive
     ? "failed to be published to this store, but may have reached it, so it cannot be taken off"
     : undefined
 }

@@ -10,12 +10,15 @@ import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Requests = Pick<
   Context.Tag.Service<PublicationsRepo>,
-  "ahead" | "requestedAgain" | "related" | "insert" | "storeVersions" | "memberVersions" | "newest"
+  "ahead" | "broughtAgain" | "requestedAgain" | "related" | "insert" | "storeVersions" | "memberVersions" | "newest"
 >
 
 const byId = <Row extends { readonly id: EntityId }>(
   rows: ReadonlyArray<Row>
 ): ReadonlyMap<EntityId, Omit<Row, "id">> => new Map(rows.map(({ id, ...version }) => [id, version]))
+
+const toIds = (rows: ReadonlyArray<{ readonly id: EntityId }>): ReadonlySet<EntityId> =>
+  new Set(rows.map(({ id }) => id))
 
 /** Statements for a publish request: they read its entities, insert the publication and find what must run before it. */
 export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undefined): Requests => {
@@ -35,6 +38,16 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
         SELECT FROM publication p
         WHERE p.account_id = ${accountId} AND p.entity_id = k.id AND p.store_id = ${storeId}
           AND p.state = 'pending' AND p.id <> ${id}
+      )`
+  )
+
+  const broughtAgain = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>, id: PublicationId) => sql`
+      SELECT k.id FROM unnest(${ids}::uuid[]) AS k (id)
+      WHERE EXISTS (
+        SELECT FROM publication p
+        WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending'
+          AND p.brings @> ARRAY[k.id] AND p.id <> ${id}
       )`
   )
 
@@ -101,8 +114,8 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
         FROM account_state own
         WHERE own.account_id = ${accountId}`.pipe(Effect.zipRight(hints?.add(accountId) ?? Effect.void), orDie),
     newest,
-    requestedAgain: (accountId, storeId, ids, id) =>
-      Effect.map(requestedAgain(accountId, storeId, ids, id), (rows) => new Set(rows.map(({ id }) => id))),
+    requestedAgain: (...request) => Effect.map(requestedAgain(...request), toIds),
+    broughtAgain: (...request) => Effect.map(broughtAgain(...request), toIds),
     ahead: (accountId, ids) => Effect.map(ahead(accountId, ids), (rows) => rows.map(({ id }) => id)),
     related: (accountId, entityId, storeId) =>
       Effect.map(related(accountId, entityId, storeId), (rows) => rows.map(({ id }) => id)),

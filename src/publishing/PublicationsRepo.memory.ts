@@ -75,7 +75,10 @@ const readVersions =
 
 const makeRequests = (
   store: Store
-): Pick<Repo, "ahead" | "requestedAgain" | "related" | "insert" | "storeVersions" | "memberVersions" | "newest"> => ({
+): Pick<
+  Repo,
+  "ahead" | "broughtAgain" | "requestedAgain" | "related" | "insert" | "storeVersions" | "memberVersions" | "newest"
+> => ({
   insert: (accountId, publication) =>
     Effect.flatMap(Clock.currentTimeMillis, (millis) =>
       updateAccount(store, accountId, (account) => ({
@@ -110,6 +113,18 @@ const makeRequests = (
         new Set(
           ids.filter((entityId) =>
             all.some((each) => isOpen(each) && each.entityId === entityId && each.storeId === storeId && each.id !== id)
+          )
+        )
+    ),
+  broughtAgain: (accountId, storeId, ids, id) =>
+    Effect.map(
+      publicationsOf(store, accountId),
+      (all) =>
+        new Set(
+          ids.filter((entityId) =>
+            all.some(
+              (each) => isOpen(each) && each.entityIds.includes(entityId) && each.storeId === storeId && each.id !== id
+            )
           )
         )
     ),

@@ -59,6 +59,13 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       entityIds: ReadonlyArray<EntityId>,
       id: PublicationId
     ) => Effect.Effect<ReadonlySet<EntityId>>
+    /** Returns which of these entities a pending publication to the store other than `id` writes or depends on. */
+    readonly broughtAgain: (
+      accountId: AccountId,
+      storeId: StoreId,
+      entityIds: ReadonlyArray<EntityId>,
+      id: PublicationId
+    ) => Effect.Effect<ReadonlySet<EntityId>>
     /** The publications with these ids, oldest first. Unknown ids are left out. */
     readonly find: (
       accountId: AccountId,

@@ -44,7 +44,8 @@ const unknownCodes: ReadonlySet<string> = new Set([outcomeUnknown, interrupted])
 /** The outcomes of attempts after which it is not known either. Later attempts may have failed for another reason. */
 const unknownOutcomes: ReadonlySet<AttemptOutcome> = new Set(["unknown", "interrupted", "lost"])
 
-const mayBeLive = (outcome: PublicationOutcome, earlier: ReadonlyArray<PublishAttempt>) =>
+/** Whether the store may have taken values of a failed publication. */
+const mayHaveWritten = (outcome: PublicationOutcome, earlier: ReadonlyArray<PublishAttempt>) =>
   outcome._tag === "Failed" &&
   (outcome.isPartlyWritten === true ||
     unknownCodes.has(outcome.error.code) ||
@@ -58,12 +59,18 @@ const toChanges = (
   outcome: PublicationOutcome,
   storeId: StoreId,
   isOnStore: (id: EntityId) => boolean,
-  requestedAgain: ReadonlySet<EntityId>
+  requestedAgain: ReadonlySet<EntityId>,
+  mayBeLive: (id: EntityId) => boolean
 ): ReadonlyArray<CatalogChange> =>
   outcome._tag === "Failed"
     ? outcome.entityIds
-        .filter((id) => isOnStore(id) && !requestedAgain.has(id))
-        .map((id) => CatalogChange.RefusePublish({ entityId: id, storeId, error: outcome.error }))
+        .filter(isOnStore)
+        .flatMap((entityId) => [
+          ...(mayBeLive(entityId) ? [CatalogChange.MayBeLive({ entityId, storeId })] : []),
+          ...(requestedAgain.has(entityId)
+            ? []
+            : [CatalogChange.RefusePublish({ entityId, storeId, error: outcome.error })])
+        ])
     : [
         ...outcome.push.accepted
           .filter(({ entityId }) => isOnStore(entityId))
@@ -77,17 +84,16 @@ const toChanges = (
 
 /**
  * The publications that follow an ended one, on behalf of the same actor: of entities that it left out, and of the values before it if
- * it may be live in part. A newer request of such an entity takes their place.
+ * it may have written some. A newer request of such an entity takes their place.
  */
 const toFollowing = (
   { actor, dropId, draftRevision, entityId, storeId }: ClaimedPublication,
   content: PublicationContent,
-  outcome: PublicationOutcome,
   leftOut: ReadonlyArray<EntityId>,
   locked: LockedCatalog,
-  earlier: ReadonlyArray<PublishAttempt>
+  hasWritten: boolean
 ): Effect.Effect<ReadonlyArray<NewPublication>> => {
-  const takenBack = mayBeLive(outcome, earlier) ? toTakenBackContent(content) : undefined
+  const takenBack = hasWritten ? toTakenBackContent(content) : undefined
   return Effect.forEach(
     [
       ...toFollowingContents(content, leftOut, locked, storeId),
@@ -144,9 +150,11 @@ export const makeFinishPublication = Effect.gen(function* () {
       const isStillClaimed = yield* repo.finish(claimed, end, isFailed ? "failed" : "published", error)
       if (!isStillClaimed) return false
       const requestedAgain = yield* repo.requestedAgain(accountId, storeId, [...entityIds, ...leftOut], id)
-      const isRetried = isFailed && claimed.attempts > 1 && content._tag === "Fields"
-      const earlier = isRetried ? yield* repo.attempts(accountId, id) : []
-      const following = (yield* toFollowing(claimed, content, outcome, leftOut, locked, earlier)).filter(
+      const earlier = isFailed && claimed.attempts > 1 ? yield* repo.attempts(accountId, id) : []
+      const hasWritten = mayHaveWritten(outcome, earlier)
+      // Another open publication may still bring these entities to the store.
+      const brought = isFailed ? yield* repo.broughtAgain(accountId, storeId, entityIds, id) : undefined
+      const following = (yield* toFollowing(claimed, content, leftOut, locked, hasWritten)).filter(
         (each) => !requestedAgain.has(each.entityId)
       )
       const isOnStore = (id: EntityId) => locked.aggregates.get(id)?.storeIds.includes(storeId) ?? false
@@ -155,7 +163,7 @@ export const makeFinishPublication = Effect.gen(function* () {
         accountId,
         locked,
         [
-          ...toChanges(outcome, storeId, isOnStore, requestedAgain),
+          ...toChanges(outcome, storeId, isOnStore, requestedAgain, (id) => hasWritten || brought?.has(id) === true),
           ...following.map((each) => CatalogChange.RequestPublish({ entityId: each.entityId, storeId }))
         ],
         Effect.gen(function* () {

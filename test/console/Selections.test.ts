@@ -220,7 +220,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
 
   it.effect("take off a store: from the list or from the page of an entity, which names its refusal", () =>
     Effect.gen(function* () {
-      const { add, cookie, files, finish, remove, shop, stove, tent, value } = yield* aSelection
+      const { actor, add, cookie, files, finish, remove, shop, stove, tent, value } = yield* aSelection
       const both = ticked([tent, stove])
       yield* finish(yield* add(reviewed(yield* add({ ...both, do: "review", store_id: files.id }), "/selection/store")))
       const first = yield* remove(both)
@@ -249,6 +249,12 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       assert.include(added.text, `<a href="/entity?id=${tent}">Cancel</a>`)
       yield* finish(yield* add(reviewed(added, "/selection/store")))
 
+      // Also after the store has refused it.
+      yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
+        apply([
+          CatalogChange.RefusePublish({ entityId: tent, storeId: files.id, error: { code: "NO", message: "No." } })
+        ])
+      ).pipe(actingAs(actor))
       const there = yield* ask(`/entity?id=${tent}`, { cookie })
       assert.deepStrictEqual(
         [...there.text.matchAll(/aria-label="Take off ([^"]*)"/g)].map(([, store]) => store),

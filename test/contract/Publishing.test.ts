@@ -9,7 +9,12 @@ import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import type { DemoFailure } from "../../src/platform/demo/DemoShop.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
-import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../../src/platform/PlatformErrors.ts"
+import {
+  PlatformOutcomeUnknown,
+  PlatformRefused,
+  PlatformUnavailable,
+  type PlatformWriteError
+} from "../../src/platform/PlatformErrors.ts"
 import type { Publication } from "../../src/platform/Publication.ts"
 import { WriteDeadline } from "../../src/platform/WriteDeadline.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
@@ -113,6 +118,22 @@ const fail = ({ shop }: Shop, kind: DemoFailure["kind"], percent = 100) =>
   Effect.flatMap(DemoShops, (shops) => shops.fail(shop, { kind, percent, delayMillis: 0 }))
 const repair = ({ shop }: Shop) => Effect.flatMap(DemoShops, (shops) => shops.repair(shop))
 const effects = ({ shop }: Shop) => Effect.flatMap(DemoShops, (shops) => shops.effects(shop))
+
+const refusedBy = (code: string) => new PlatformRefused({ code, message: "No.", field: null })
+
+/** Waits for the outcome of a publication to a store that answers each write with a failure, and never has the publication. */
+const settledBy = (id: PublicationId, failure: () => PlatformWriteError) =>
+  Effect.flatMap(PlatformClient, (platform) => {
+    const failing = Layer.succeed(PlatformClient, {
+      ...platform,
+      publish: () => Effect.failSync(failure),
+      readBack: () => Effect.succeedNone
+    })
+    return Effect.provide(settled(id), Layer.provide(Quick, failing))
+  })
+
+const publishBy = (id: EntityId, store: { readonly id: StoreId }, failure: () => PlatformWriteError) =>
+  Effect.flatMap(ask(id, store), (asked) => settledBy(idOf(asked), failure))
 
 const refusal = <A, E extends { readonly message: string }, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.flip(effect), ({ message }) => message)
@@ -1217,6 +1238,123 @@ for (const engine of featureServiceEngines) {
             })
           )
         )
+
+      it.effect("an entity that the store has only refused can be taken off it", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { collection, large, picture, product, small, store } = shop
+            const drafts = yield* Drafts
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.SetMembers({ collectionId: collection, productIds: [] })
+            ])
+            for (const failure of [refusedBy("NO"), new PlatformUnavailable({ reason: "server" })])
+              for (const id of [product, collection])
+                assert.strictEqual((yield* publishBy(id, store, () => failure)).state, "failed")
+            for (const id of [product, small, large, picture, collection])
+              assert.deepStrictEqual(yield* stateOf(id, store), [true, "failed"])
+            for (const id of [product, collection]) yield* drafts.removeStoreVersion(id, store.id)
+            for (const id of [product, small, large, picture, collection])
+              assert.deepStrictEqual(yield* drafts.projections(id), [])
+            assert.deepStrictEqual(yield* (yield* Publishing).failures(10), [])
+            // It comes back as one that was never published.
+            yield* drafts.addStoreVersion(product, store.id)
+            assert.deepStrictEqual(yield* stateOf(product, store), [true, "never_published"])
+            assert.strictEqual((yield* publish(product, store)).state, "published")
+          })
+        )
+      )
+
+      const unknown = new PlatformOutcomeUnknown({ reason: "timeout" })
+      const inPart = new PlatformRefused({ code: "HALF", message: "No.", field: null, isPartlyWritten: true })
+      for (const [what, answers] of [
+        ["took in part", [[inPart]]],
+        ["took in part before it refused another publish", [[inPart], [refusedBy("NO")]]],
+        ["never answered for", [[unknown, unknown, unknown, unknown, unknown, unknown]]],
+        ["did not answer for before it refused the next attempt", [[unknown, refusedBy("NO")]]],
+        ["did not answer for before it refused another publish", [[unknown, refusedBy("NO")], [refusedBy("NO")]]]
+      ] as const)
+        it.effect(`an entity that the store ${what} stays on it`, () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { product, small, store } = shop
+              const drafts = yield* Drafts
+              for (const each of answers) {
+                const left: Array<PlatformWriteError> = [...each]
+                yield* publishBy(product, store, () => left.shift() ?? unknown)
+              }
+              assert.deepStrictEqual(yield* stateOf(product, store), [true, "failed"])
+              for (const [id, noun] of [
+                [product, "product"],
+                [small, "variant"]
+              ] as const)
+                assert.deepStrictEqual(
+                  yield* refusal(drafts.removeStoreVersion(id, store.id)),
+                  `store_id: the ${noun} failed to be published to this store, but may have reached it, so it cannot be taken off`
+                )
+              assert.deepStrictEqual(yield* stateOf(product, store), [true, "failed"])
+            })
+          )
+        )
+
+      it.effect("a refused picture stays while the publish of a product may still bring it to the store", () =>
+        inShop(({ picture, product, store }) =>
+          Effect.gen(function* () {
+            const own = idOf(yield* ask(picture, store))
+            const ofProduct = idOf(yield* ask(product, store))
+            assert.strictEqual((yield* settledBy(own, () => refusedBy("NO"))).state, "failed")
+            assert.deepStrictEqual(yield* stateOf(picture, store), [true, "failed"])
+            yield* (yield* CatalogChanges).apply([CatalogChange.SetGallery({ entityId: product, entries: [] })])
+            assert.strictEqual(
+              yield* refusal((yield* Drafts).removeStoreVersion(picture, store.id)),
+              "store_id: the media file failed to be published to this store, but may have reached it, so it cannot be taken off"
+            )
+            assert.strictEqual((yield* settled(ofProduct)).state, "published")
+            assert.deepStrictEqual(yield* stateOf(picture, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("an entity stays if a process died while it sent it, also if the next attempt was refused", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            const id = idOf(yield* ask(product, store))
+            yield* claimOneAndDie(0, id)
+            assert.strictEqual((yield* settledBy(id, () => refusedBy("NO"))).state, "failed")
+            assert.deepStrictEqual(yield* outcomes(id), [
+              ["lost", null],
+              ["refused", "NO"]
+            ])
+            assert.strictEqual(
+              yield* refusal((yield* Drafts).removeStoreVersion(product, store.id)),
+              "store_id: the product failed to be published to this store, but may have reached it, so it cannot be taken off"
+            )
+          })
+        )
+      )
+
+      it.effect(
+        "an entity that a publish may have brought to the store stays, also if a newer request was refused",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { product, store } = shop
+              const older = idOf(yield* ask(product, store))
+              yield* set(product, { title: "Newer" })
+              const newer = idOf(yield* ask(product, store))
+              const first = yield* settledBy(older, () => inPart)
+              assert.deepInclude(first, { state: "failed", error: { code: "HALF", message: "No." } })
+              assert.deepStrictEqual(yield* stateOf(product, store), [true, "pending"])
+              const second = yield* settledBy(newer, () => refusedBy("NO"))
+              assert.deepInclude(second, { state: "failed", error: { code: "NO", message: "No." } })
+              assert.deepStrictEqual(yield* stateOf(product, store), [true, "failed"])
+              assert.strictEqual(
+                yield* refusal((yield* Drafts).removeStoreVersion(product, store.id)),
+                "store_id: the product failed to be published to this store, but may have reached it, so it cannot be taken off"
+              )
+            })
+          )
+      )
 
       it.effect("publications to an unlinked store continue when the store is linked again", () =>
         inShop((shop) =>

@@ -163,6 +163,8 @@ for (const engine of serviceEngines) {
           Effect.gen(function* () {
             const drafts = yield* Drafts
             const on = (entityId: EntityId) => ({ entityId, storeId: b.id })
+            const fails = (id: EntityId) =>
+              apply(CatalogChange.MayBeLive(on(id)), CatalogChange.RefusePublish({ ...on(id), error }))
             const stays = (id: EntityId, message: string) =>
               Effect.gen(function* () {
                 const { draft_revision } = yield* drafts.get(id, null)
@@ -193,15 +195,15 @@ for (const engine of serviceEngines) {
             yield* remove(small, b)
             assert.deepStrictEqual((yield* storesOf(small))[0]?.length, 1)
             const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [b] })
-            yield* apply(CatalogChange.RefusePublish({ ...on(lamp), error }))
+            yield* fails(lamp)
             const failed = "failed to be published to this store, but may have reached it, so it cannot be taken off"
             yield* stays(lamp, `the product ${failed}`)
             const bulb = yield* anEntity("variant", { sku: "L-1" }, { on: [b], of: lamp })
             yield* stays(bulb, "its product would have no variant on this store: take the product off instead")
             yield* anEntity("variant", { sku: "L-2" }, { on: [b], of: lamp })
-            yield* apply(CatalogChange.RefusePublish({ ...on(bulb), error }))
+            yield* fails(bulb)
             yield* stays(bulb, `the variant ${failed}`)
-            yield* apply(CatalogChange.RefusePublish({ ...on(own), error }))
+            yield* fails(own)
             yield* stays(own, `the media file ${failed}`)
             assert.deepStrictEqual(yield* refused(tent, { id: nowhere }), ["NotFound"])
             assert.deepStrictEqual(yield* refused(nobody, b), ["NotFound"])

@@ -338,6 +338,14 @@ for (const engine of serviceEngines) {
             yield* apply([CatalogChange.AcceptPublish(on(live.variant))])
             const waiting = yield* aProduct("Waiting")
             yield* apply([CatalogChange.RequestPublish(on(waiting.id))])
+            const error = { code: "NO", message: "No." }
+            const refused = yield* aProduct("Refused")
+            yield* apply([CatalogChange.RefusePublish({ ...on(refused.id), error })])
+            const unsure = yield* aProduct("Unsure")
+            yield* apply([
+              CatalogChange.MayBeLive(on(unsure.id)),
+              CatalogChange.RefusePublish({ ...on(unsure.id), error })
+            ])
             const edited = yield* aProduct("Edited")
             yield* write(actor, { title: "Edit" }, { id: edited.id, storeId: there.id })
             const part = yield* aProduct("Part")
@@ -357,7 +365,9 @@ for (const engine of serviceEngines) {
             const alone = yield* anEntity("media", { url: "https://cdn.example/alone.png" })
             yield* add(alone)
             const names = new Map([
-              ...[free, live, waiting, edited, part, pictured].map(({ id, title }) => [id, title] as const),
+              ...[free, live, waiting, refused, unsure, edited, part, pictured].map(
+                ({ id, title }) => [id, title] as const
+              ),
               [single, "single"] as const,
               [file, "file"] as const,
               [alone, "alone"] as const
@@ -372,9 +382,10 @@ for (const engine of serviceEngines) {
               "Live b.example added_to_store: null -> (kept_on_store)",
               "Part b.example added_to_store: null -> (edited_since)",
               "Pictured b.example added_to_store: null -> (edited_since)",
+              "Unsure b.example added_to_store: null -> (kept_on_store)",
               "Waiting b.example added_to_store: null -> (kept_on_store)"
             ]
-            const undone = ["Free", "alone", "file", "single"].map(
+            const undone = ["Free", "Refused", "alone", "file", "single"].map(
               (name) => `${name} b.example added_to_store: null -> null`
             )
             assert.deepStrictEqual(additions((yield* review(over)).fields), [...kept, ...undone].sort())
@@ -384,10 +395,23 @@ for (const engine of serviceEngines) {
               named(done.left),
               [...kept, "file b.example added_to_store: null -> (kept_on_store)"].sort()
             )
-            assert.deepStrictEqual([done.entities, done.fields], [3, 4])
-            for (const { id, picture, title, variant } of [free, live, waiting, edited, part, pictured])
+            assert.deepStrictEqual([done.entities, done.fields], [4, 5])
+            for (const { id, picture, title, variant } of [
+              free,
+              refused,
+              live,
+              unsure,
+              waiting,
+              edited,
+              part,
+              pictured
+            ])
               for (const each of [id, variant, picture])
-                assert.strictEqual(yield* storesOf(each), title === "Free" ? "a.example" : "a.example b.example", title)
+                assert.strictEqual(
+                  yield* storesOf(each),
+                  ["Free", "Refused"].includes(title) ? "a.example" : "a.example b.example",
+                  title
+                )
             assert.deepStrictEqual(yield* Effect.forEach([single, file, alone], storesOf), [
               "a.example",
               "b.example",

@@ -701,6 +701,7 @@ const publishing = (round: number) =>
     yield* repo.storeVersions(accountId, storeId, [entityId])
     yield* repo.memberVersions(accountId, storeId, [entityId])
     yield* repo.requestedAgain(accountId, storeId, [entityId], id)
+    yield* repo.broughtAgain(accountId, storeId, [entityId], id)
     assert.isTrue(yield* repo.finish(last, { outcome: "refused", reason: "SERVER" }, "failed", error))
     const history = yield* HistoryRepo
     const by = yield* history.nameOf(owner)

@@ -35,6 +35,7 @@ const aVariant = (id: EntityId, attributes: Attributes, overrides: ReadonlyMap<S
     lastPublishStatus: "never_published",
     publishedAt: null,
     lastPublishError: null,
+    mayBeLive: false,
     platformId: null
   })),
   gallery: [],

@@ -202,7 +202,7 @@ const OnStores = ({
                   on={on}
                   store={linked.find((each) => each.id === on.store_id)}
                 />
-                {on.published_at === null && on.last_publish_status === "never_published" && (
+                {on.published_at === null && on.last_publish_status !== "pending" && (
                   <MoveButton
                     csrf={csrf}
                     kind={kind}
