@@ -91,6 +91,34 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
     })
   )
 
+  it.effect("name the variants that share a SKU, also with variants of other products", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, stove, tent } = yield* aMerchant
+      const [one, two] = yield* Effect.gen(function* () {
+        const one = yield* anEntity("variant", { title: "Small", sku: "ST-<1>" }, { of: stove })
+        const two = yield* anEntity("variant", { title: "Large", sku: "ST-<1>" }, { of: tent })
+        yield* anEntity("variant", { title: "Alone", sku: "ST-2" }, { of: stove })
+        // SKUs that are empty or of another account do not count.
+        for (const of of [stove, tent]) yield* anEntity("variant", { title: "Without" }, { of })
+        return [one, two] as const
+      }).pipe(actingAs(actor))
+      const other = yield* aMerchant
+      yield* anEntity("variant", { title: "Theirs", sku: "ST-2" }, { of: other.stove }).pipe(actingAs(other.actor))
+      const shared =
+        /2 variants have the SKU ST-&lt;1> : (?:Small , Large|Large , Small) \. Imports and refreshes find a variant by its SKU, so give each its own\./
+      for (const id of [stove, tent, one, two]) {
+        const page = yield* assertPage(`/entity?id=${id}`, cookie)
+        assert.match(textOf(page), shared)
+        assert.strictEqual(textOf(page).match(/have the SKU/g)?.length, 1)
+        for (const variant of [one, two]) assert.include(page.text, `<a href="/entity?id=${variant}">`)
+      }
+      yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
+        apply([CatalogChange.SetAttributes({ entityId: two, values: { sku: "ST-3" } })])
+      ).pipe(actingAs(actor))
+      assert.notInclude(textOf(yield* assertPage(`/entity?id=${stove}`, cookie)), "have the SKU")
+    })
+  )
+
   it.effect("show the newest entries of a long history, and more on request", () =>
     Effect.gen(function* () {
       const { actor, cookie, tent } = yield* aMerchant

@@ -36,6 +36,7 @@ import { Gallery, type GalleryEditing } from "./Gallery.tsx"
 import type { GridView } from "./GridAddress.ts"
 import { sectionOf } from "./ListPages.ts"
 import { PicturePicker } from "./PicturePicker.tsx"
+import { type SharedSku, SharedSkus } from "./SharedSkus.tsx"
 import { ValueGrid } from "./ValueGrid.tsx"
 import { VariantTable } from "./VariantTable.tsx"
 
@@ -389,6 +390,7 @@ export const EntityPage = ({
   record,
   related,
   result,
+  sharedSkus,
   sheet,
   variants,
   view,
@@ -412,6 +414,7 @@ export const EntityPage = ({
   readonly field: string | undefined
   readonly related: Related
   readonly variants: ReadonlyArray<IdentifiedSheet>
+  readonly sharedSkus: ReadonlyArray<SharedSku>
   readonly history: ReadonlyArray<HistoryEntry>
   readonly canShowMore: boolean
 }) => {
@@ -460,6 +463,7 @@ export const EntityPage = ({
       <Gallery {...galleryProps}>
         <PicturePicker {...galleryProps} />
       </Gallery>
+      <SharedSkus shared={sharedSkus} />
       <Live id="onstores" on={[`publish:${record.id}`]}>
         <VariantTable
           csrf={visitor.csrf}

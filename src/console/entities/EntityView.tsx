@@ -21,6 +21,7 @@ import { EntityPage } from "./EntityPage.tsx"
 import type { GalleryEditing } from "./Gallery.tsx"
 import { type GridView, viewOf } from "./GridAddress.ts"
 import { maxFind, maxPicks } from "./PicturePicker.tsx"
+import { makeFindSharedSkus } from "./SharedSkus.tsx"
 import { variantPageOf } from "./VariantTable.tsx"
 
 /** Maximum number of related entities on an entity's page. */
@@ -53,6 +54,7 @@ export const makeShowEntity = Effect.gen(function* () {
   const lists = yield* MerchantLists
   const { addressesFor } = yield* Pictures
   const stores = yield* Stores
+  const findSharedSkus = makeFindSharedSkus(catalog)
 
   const showEntity = (
     visitor: Visitor,
@@ -93,6 +95,7 @@ export const makeShowEntity = Effect.gen(function* () {
       })
       const { page, shown } = variantPageOf(view, content.record.variantIds)
       const variants = yield* drafts.sheets("variant", shown)
+      const sharedSkus = yield* findSharedSkus(kind === "variant" ? [content.sheet] : variants)
       const result = resultOn(content.record.stores)
       const changedPicture = result?._tag === "Picture" ? result.saved.mediaId : galleryEditing?.change?.mediaId
       const pictures = yield* lists.rows([
@@ -122,6 +125,7 @@ export const makeShowEntity = Effect.gen(function* () {
           field={field}
           {...content}
           variants={variants}
+          sharedSkus={sharedSkus}
         />,
         { status }
       )
