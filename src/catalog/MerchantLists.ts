@@ -60,7 +60,7 @@ export type ChosenEntities =
   | { readonly ids: ReadonlyArray<EntityId> }
   | { readonly filters: MerchantFilters; readonly count: number }
 
-/** What the filters of a list find. `first`: some of them. */
+/** The entities that the filters of a list find. `first`: some of them. */
 export interface FoundList {
   readonly count: number
   readonly first: ReadonlyArray<EntityId>
@@ -108,8 +108,8 @@ const make = Effect.gen(function* () {
   })
 
   /**
-   * What these filters find of these kinds. Up to `maxListedIds` entities are named by their ids; of more, only the number is read, so the
-   * memory does not depend on it.
+   * The entities of these kinds that the filters find. Up to `maxListedIds` of them are returned by their ids. If there are more, only
+   * their number is read, so that memory does not grow with it.
    */
   const found = Effect.fn("MerchantLists.found")(function* (
     kinds: ReadonlyArray<EntityKind>,
