@@ -341,7 +341,7 @@ export const reviewWords = {
     where: "Store",
     count: "Changes",
     explanation:
-      "Only what was never published to the store leaves it. The values that were set for this store are removed. Products leave with their variants, and with the pictures that no other gallery shows there. Nothing is deleted in the catalog, and the store itself does not change.",
+      "Only items that were never published to the store are taken off it. Their values for this store are removed. Products are taken off with their variants, and with the pictures that no other gallery shows there. Nothing is deleted in the catalog, and the store itself does not change.",
     begin: "Take off {things}"
   },
   publish: {
