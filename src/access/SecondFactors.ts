@@ -160,7 +160,10 @@ const makeChecks = Effect.gen(function* () {
       Effect.tap(check, () => users.clearAttempts("second-factor", subject))
     )
 
-  /** The recovery codes of a form that is sent now, or was sent some periods of time `ago`. Without a readable secret they are random. */
+  /**
+   * The recovery codes of a form that is sent now, or was sent `ago` periods before. They are derived from the secret of the second factor;
+   * if that cannot be decrypted, they are random.
+   */
   const codesOf = (user: UserKey, form: CodesForm, ago = 0) =>
     Effect.gen(function* () {
       const stored = yield* repo.find(user)

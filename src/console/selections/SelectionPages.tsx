@@ -334,7 +334,7 @@ export const reviewWords = {
     where: "Store",
     count: "Changes",
     explanation:
-      "Products come with their variants and pictures, and nothing is published. What is on the store already does not change.",
+      "Products come with their variants and pictures, and nothing is published. Items that are on the store already do not change.",
     begin: "Add {things}"
   },
   remove: {
