@@ -47,7 +47,7 @@ export interface MerchantPage extends Omit<WindowPage, "ids"> {
 /** Number of entities that are read in the order of a list at once. Totals of lists that have at most so many are exact. */
 export const windowSize = 10_000
 
-/** Maximum number of entities that a request reads the ids of. What filters more, is found by a job in steps. */
+/** Maximum number of entities whose ids a request reads. If filters find more, a job collects them in steps. */
 export const maxListedIds = 10_000
 
 /** `maxListedIds`, for tests of longer lists. */

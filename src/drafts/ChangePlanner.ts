@@ -386,7 +386,7 @@ export class ChangePlanner {
 
   private setMembers({ collectionId, productIds }: Change<"SetMembers">): Outcome {
     return hasRepeats(productIds)
-      ? invalid("productIds", "a collection has each product only once")
+      ? invalid("productIds", "must name each product once")
       : this.putMembers(collectionId, productIds, productIds)
   }
 
