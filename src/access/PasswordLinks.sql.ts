@@ -23,7 +23,7 @@ export type LinkReader = typeof LinkReader.Type
 export const makePasswordLinkStatements = (sql: SqlClient) => {
   const run = makeRunTransaction(sql)
 
-  /** A user of another account signs in with the e-mail of `u`. */
+  /** SQL: whether a user of another account signs in with the e-mail of `u`. */
   const isTaken = sql`EXISTS (
     SELECT FROM app_user o
     WHERE o.email = u.email AND o.password IS NOT NULL AND (o.account_id, o.id) <> (u.account_id, u.id)
@@ -73,8 +73,9 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
     /** Stores a link of the user. It replaces the older link, because a user has at most one. */
     setLink,
     /**
-     * Stores why the mail with a link was not delivered, and, for `retrySeconds`, that it is sent again. Null: it was delivered, or it is
-     * not sent again. False: the link was used or replaced, or has expired.
+     * Stores the result of an attempt to send the mail with a link. `problem`: why it was not delivered; null: it was, or no mail is sent.
+     * `retrySeconds`: for how long the link counts as one whose mail is sent again; null: it is not sent again. Returns false if the link
+     * was used or replaced, or has expired.
      */
     keepMailState: (accountId: AccountId, hash: string, problem: string | null, retrySeconds: number | null) =>
       sql`

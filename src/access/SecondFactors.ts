@@ -100,7 +100,7 @@ const periodNow = Effect.map(Clock.currentTimeMillis, (millis) => Math.floor(mil
 /** The codes that a signed-in user enters are counted apart, so that guesses of strangers at the sign-in do not delay the user. */
 const ownCodes = ({ id }: UserKey) => hashOf(`own-codes ${id}`)
 
-/** What is stored of a sign-in that a code has ended. */
+/** The hash that is stored of a sign-in that a code has ended. */
 const endedHash = (token: string, code: string) => hashOf(`ended ${token} ${plainCode(code)}`)
 
 const recoveryHash = ({ id }: UserKey, code: string) => hashOf(`recovery ${id} ${plainCode(code)}`)
@@ -160,7 +160,10 @@ const makeChecks = Effect.gen(function* () {
       Effect.tap(check, () => users.clearAttempts("second-factor", subject))
     )
 
-  /** The recovery codes of a form that is sent now, or was sent some periods of time `ago`. Without a readable secret they are random. */
+  /**
+   * The recovery codes of a form that is sent now, or was sent `ago` periods before. They are derived from the secret of the second factor;
+   * if that cannot be decrypted, they are random.
+   */
   const codesOf = (user: UserKey, form: CodesForm, ago = 0) =>
     Effect.gen(function* () {
       const stored = yield* repo.find(user)
@@ -288,7 +291,7 @@ const make = Effect.gen(function* () {
     confirm: Effect.fn("SecondFactors.confirm")(function* (user: UserKey, code: string, session: string) {
       const form = { action: "second_factor_on", code, session } as const
       const nothingPending = Effect.gen(function* () {
-        return (yield* shownBefore(user, form)) ?? (yield* ValidationFailed.at("", "was not started; start again"))
+        return (yield* shownBefore(user, form)) ?? (yield* ValidationFailed.at("", "is not being set up: begin again"))
       })
       const check = Effect.gen(function* () {
         const stored = yield* repo.find(user)

@@ -35,7 +35,7 @@ export const HealthHandlers = HealthRpcs.toLayer(
         )
       )
 
-    /** Reports how far a scan is until it is interrupted. Another caller or process may work on the scan. */
+    /** Reports the progress of a scan until this effect is interrupted. Another caller or process may work on the scan. */
     const watch = (dimension: HealthDimension, storeId: StoreId | undefined, report: Report<ScanEvent>) =>
       health.progress(dimension, storeId).pipe(
         Effect.flatMap(

@@ -347,7 +347,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
         tier: "pim:read",
         hints: liveRead,
         description: {
-          does: "Whether one product, variant or collection is sold on each sales channel of one store, read from its platform on each call.",
+          does: "Tells whether one product, variant or collection is sold on each sales channel of one store, read from its platform on each call.",
           usage: "Use it for one master; use list_store_sales_channels_v1 for all places where a store sells.",
           ids: `${masterIds} ${channelIds}`,
           never:

@@ -34,7 +34,7 @@ class StoresGroup extends HttpApiGroup.make("stores")
   .middleware(Authentication)
   .annotateEndpoints(RequiredScope, "pim:read")
   .annotate(OpenApi.Title, "Stores")
-  .annotate(OpenApi.Description, "The commerce stores that mirror the catalog.") {}
+  .annotate(OpenApi.Description, "The stores that are linked to the account.") {}
 
 const PingBody = Schema.Struct({
   status: Schema.String.annotations({ description: "`ok`" }),

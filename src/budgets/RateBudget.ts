@@ -60,7 +60,7 @@ export interface TakeResult {
   readonly account: Window
 }
 
-/** Requests left in both windows, at least 0: another process that still has a larger size can have spent more. */
+/** Requests left in both windows, at least 0. Another process may have spent more, if its settings still allow more. */
 const leftOf = (sizes: BudgetSizes, { account, key }: Pick<TakeResult, "account" | "key">) => ({
   leftOfKey: Math.max(0, sizes.perKey - key.spent),
   leftOfAccount: Math.max(0, sizes.perAccount - account.spent)

@@ -25,7 +25,7 @@ export const BulkChange = Schema.Union(
 )
 export type BulkChange = typeof BulkChange.Type
 
-/** What a step does: all entities of a job have the same kind. */
+/** The change of a job, and the kind that all its entities have. */
 export const BulkWork = Schema.Struct({ kind: EntityKind, change: BulkChange })
 export type BulkWork = typeof BulkWork.Type
 

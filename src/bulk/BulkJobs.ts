@@ -49,7 +49,7 @@ const workOf = (input: BulkInput): BulkWork =>
 const storeGone = () =>
   new JobStopped({
     why: "The store is no longer linked.",
-    next: "What was changed before stays changed. Link the store again, then resume the job."
+    next: "The changes that were made before remain. Link the store again, then resume the job."
   })
 
 /** Whether the change writes the variants and media of a product too. */

@@ -10,7 +10,7 @@ import { placeOfGone, type RelatedPlace, relatedPageOf } from "./CatalogRows.ts"
 
 const idsOf = (rows: ReadonlyArray<{ readonly id: EntityId }>) => rows.map(({ id }) => id)
 
-/** Finds what an addition to a store, or a removal, writes along with a product. */
+/** Finds the variants and media that are added to a store, or taken off it, together with their product. */
 const makePartLookUps = (
   sql: SqlClient
 ): Pick<Context.Tag.Service<CatalogRepo>, "mediaShownByOthers" | "partsOnStore"> => {

@@ -47,7 +47,7 @@ export interface MerchantPage extends Omit<WindowPage, "ids"> {
 /** Number of entities that are read in the order of a list at once. Totals of lists that have at most so many are exact. */
 export const windowSize = 10_000
 
-/** Maximum number of entities that a request reads the ids of. What filters more, is found by a job in steps. */
+/** Maximum number of entities whose ids a request reads. If filters find more, a job collects them in steps. */
 export const maxListedIds = 10_000
 
 /** `maxListedIds`, for tests of longer lists. */
@@ -60,7 +60,7 @@ export type ChosenEntities =
   | { readonly ids: ReadonlyArray<EntityId> }
   | { readonly filters: MerchantFilters; readonly count: number }
 
-/** What the filters of a list find. `first`: some of them. */
+/** The entities that the filters of a list find. `first`: some of them. */
 export interface FoundList {
   readonly count: number
   readonly first: ReadonlyArray<EntityId>
@@ -108,8 +108,8 @@ const make = Effect.gen(function* () {
   })
 
   /**
-   * What these filters find of these kinds. Up to `maxListedIds` entities are named by their ids; of more, only the number is read, so the
-   * memory does not depend on it.
+   * The entities of these kinds that the filters find. Up to `maxListedIds` of them are returned by their ids. If there are more, only
+   * their number is read, so that memory does not grow with it.
    */
   const found = Effect.fn("MerchantLists.found")(function* (
     kinds: ReadonlyArray<EntityKind>,

@@ -40,7 +40,7 @@ const { version } = JSON.parse(readFileSync(`${packageRoot}/package.json`, "utf8
 }
 
 const command = Command.make("catalog").pipe(
-  Command.withDescription("A product catalog per merchant account, mirrored on linked commerce stores."),
+  Command.withDescription("A product catalog per merchant account, published to linked stores."),
   Command.withSubcommands([
     serveCommand,
     migrateCommand,

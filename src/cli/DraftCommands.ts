@@ -152,7 +152,7 @@ export const draftCommand = Command.make("draft").pipe(
   Command.withSubcommands([set, show])
 )
 
-/** What the commands that add an entity to a store, and take it off, do and say. */
+/** The differences between the command that adds an entity to a store and the one that takes it off. */
 interface Move {
   readonly name: "add" | "remove"
   readonly description: string

@@ -116,7 +116,7 @@ const scan = Command.make(
       const dimensions = yield* Effect.forEach(toScan, (each) =>
         followEvents(client.scanHealth({ account, dimension: each, store }), {
           progress: (progress, now) => text({ ...progress, step: each, items: "entities" }, now),
-          interrupted: () => "Interrupted. What was scanned is not lost: the next scan continues there.",
+          interrupted: () => "Interrupted. The next scan continues where this one ended.",
           incomplete: "The scan ended without a result: scan again."
         }).pipe(Effect.map(({ snapshot }) => snapshot))
       )

@@ -17,7 +17,7 @@ const refuseNewer = (existing: ReadonlyArray<string>) =>
 
 const migrated = Effect.gen(function* () {
   const { applied, run } = yield* loaded
-  // If they cannot be read, `run` fails too, and reports why.
+  // If the names of the applied migrations cannot be read, `run` fails too, and reports why.
   yield* refuseNewer(yield* Effect.orElseSucceed(applied, () => []))
   return yield* run
 })

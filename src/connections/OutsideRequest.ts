@@ -178,8 +178,8 @@ const sendTo = (
   })
 
 /**
- * Time limit of a look-up with all its queries. It leaves time for a second server after a first one that does not answer. Without it,
- * a look-up takes up to 17 s with three servers.
+ * Time limit of a look-up of a host, with all its DNS queries. It leaves time to ask a second DNS server if the first one does not answer.
+ * Without the limit, a look-up takes up to 17 s with three servers.
  */
 const lookUpMillis = 4_000
 

@@ -21,7 +21,7 @@ const userInfo = /^[^/?]*\/\/[^/?]*@/
 export const misfitOfRedirectUri = (uri: string): string | undefined => {
   if (uri.length > maxCharacters) return `must have at most ${maxCharacters} characters`
   if (!plain.test(uri) || needsEscaping.test(uri) || !URL.canParse(uri)) return "must be an absolute URI"
-  if (uri.includes("#")) return "must not have a fragment"
+  if (uri.includes("#")) return "must not have a fragment (the part from # on)"
   if (uri.includes("*")) return "must not have a wildcard"
   const { hostname, protocol } = new URL(uri)
   if (userInfo.test(uri)) return "must not have user information"

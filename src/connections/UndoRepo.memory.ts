@@ -25,7 +25,7 @@ const additionsIn = (entries: ReadonlyArray<Sequenced>, id: ConnectionId, window
 const domainOf = (account: MemoryAccount, storeId: StoreId | null) =>
   storeId === null ? null : ((account.stores.get(storeId) ?? account.unlinkedStores.get(storeId))?.domain ?? null)
 
-/** What the changes of other entities tell about an addition. */
+/** The changes of other entities that decide whether an addition is undone. */
 interface Others {
   readonly entries: ReadonlyArray<Sequenced>
   /** Whether an entity came to a store with its product, or with an entity whose gallery has it. */

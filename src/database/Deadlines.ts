@@ -127,7 +127,7 @@ export const replicaPauseMillis = 5_000
 export const poolers = ["none", "transaction"] as const
 export type Pooler = (typeof poolers)[number]
 
-/** Who runs the reads and draft writes of an account on a cluster: the node of its rows, or the coordinator. */
+/** The server to which the reads and draft writes of an account on a cluster are sent: the node with its rows, or the coordinator. */
 export const nodeAccesses = ["direct", "coordinator"] as const
 export type NodeAccess = (typeof nodeAccesses)[number]
 

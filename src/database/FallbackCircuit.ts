@@ -63,7 +63,7 @@ export const outcomeOf = (error: Error & { readonly code?: string }): "busy" | "
   error instanceof NoConnectionFree ? "busy" : answers.test(error.code ?? "") ? "refused" : "unanswered"
 
 /**
- * Decides whether a server for which another one can answer is asked, and counts the outcomes of its reads. `Outcome`: possible outcomes
+ * Decides whether a read is sent to a server or to the other one that can answer it, and counts the outcomes. `Outcome`: possible outcomes
  * in addition to those of `ReadOutcome`.
  */
 export class FallbackCircuit<Outcome extends string = never> {

@@ -214,8 +214,8 @@ export const current: Effect.Effect<void, Unavailable, SqlClient.SqlClient> = Ef
 export class SchemaTooNew extends Data.TaggedError("SchemaTooNew")<{ readonly message: string }> {}
 
 /**
- * What a process does if the schema is newer than its code. A server warns: it starts, so that its supervisor does not restart it again
- * and again, but does not become ready. A command refuses, because it may write values that the newer version does not expect.
+ * The reaction of a process to a schema that is newer than its code. A server warns: it starts, so that its supervisor does not restart
+ * it again and again, but does not become ready. A command refuses, because it may write values that the newer version does not expect.
  */
 export class NewerSchema extends Context.Reference<NewerSchema>()("catalog/NewerSchema", {
   defaultValue: (): "warn" | "refuse" => "warn"

@@ -131,7 +131,7 @@ export class NodePools {
     await Promise.all([...this.servers.values()].map(({ pool }) => pool.end()))
   }
 
-  /** The node of an account if it may be asked now. Then one outcome must be noted. */
+  /** The node of an account if it may be asked now. The caller must then note one outcome with its circuit. */
   private nodeOf(accountId: string): Node | undefined {
     const address = this.coordinator.nodes.workerOf(accountId)
     if (this.open === undefined || address === undefined) return undefined

@@ -56,7 +56,7 @@ export interface ServerPoolOptions {
   readonly sizes: PoolSizes | number
   /** The kind of the one pool, if `sizes` is a number. Default: background. */
   readonly kind?: PoolName
-  /** Begins the names of the pools in metrics, or is the name of the one pool. Default: their kinds alone. */
+  /** The prefix of the pools' names in metrics; with one pool, its whole name. Default: each pool has the name of its kind. */
   readonly name?: string | undefined
   readonly shares: Shares
   /** The nodes of the cluster. Default: none. */
@@ -198,7 +198,7 @@ export class ServerPools {
     return demandOf(this.nodes)
   }
 
-  /** Called synchronously by the fiber that needs the connection, unless the demand is given. */
+  /** Without `demand`, the fiber that needs the connection must call this synchronously, because its demand is read from it. */
   connect(callback: Connected, demand = this.demand()): void {
     this.connectAs(demand, callback)
   }

@@ -374,7 +374,7 @@ export class ChangePlanner {
     return Either.flatMap(this.entity(entityId), (aggregate) => {
       const isLinked = (storeId: StoreId) => this.locked.storeIds.includes(storeId)
       const mediaIds = entries.map(({ mediaId }) => mediaId)
-      if (hasRepeats(mediaIds)) return invalid("entries", "a gallery has each media file only once")
+      if (hasRepeats(mediaIds)) return invalid("entries", "must name each media file once")
       if (mediaIds.some((id) => this.kindOf(id) !== "media")) return Either.left(new NotFound())
       if (!entries.every(({ storeIds }) => storeIds.every(isLinked))) return Either.left(new NotFound())
       const before = new Map(aggregate.gallery.map((entry) => [entry.mediaId, entry]))
@@ -396,7 +396,7 @@ export class ChangePlanner {
 
   private setMembers({ collectionId, productIds }: Change<"SetMembers">): Outcome {
     return hasRepeats(productIds)
-      ? invalid("productIds", "a collection has each product only once")
+      ? invalid("productIds", "must name each product once")
       : this.putMembers(collectionId, productIds, productIds)
   }
 

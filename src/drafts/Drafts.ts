@@ -168,7 +168,7 @@ const makePartsOf = (find: ReturnType<typeof makeFind>) => (entity: NewEntity) =
   if (owner === null) return Effect.succeed([])
   return find(owner).pipe(
     Effect.map(({ record }) => [owner, ...(entity._tag === "Variant" ? record.variantIds : record.mediaIds)]),
-    // The decision refuses it.
+    // An owner that does not exist is refused later, when the creation is decided.
     Effect.catchTag("NotFound", () => Effect.succeed([]))
   )
 }

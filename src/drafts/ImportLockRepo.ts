@@ -69,7 +69,7 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
             for (;;) {
               if (Option.isSome(yield* lock(accountId))) return Option.none()
               const found = yield* find(accountId)
-              // Without an import in the row, the import has ended between both statements.
+              // If the row names no import now, the import ended between the two statements: the lock is tried again.
               if (Option.isNone(found) || found.value.runId !== null) return holder(found)
             }
           })

@@ -24,7 +24,8 @@ const nounOf = (kind: EntityKind) => (kind === "media" ? "media file" : kind)
 const refuse = (message: string) => Either.left(ValidationFailed.at("store_id", message))
 
 /**
- * The gallery with the linked stores of each entry: a change cannot name others. PartsMoved: a media file is not locked.
+ * The gallery, each entry with its linked stores only, because a change cannot name an unlinked store. PartsMoved: a media file is not
+ * locked.
  */
 export const lockedGallery = (
   { gallery }: Pick<Aggregate, "gallery">,

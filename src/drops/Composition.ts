@@ -85,7 +85,7 @@ const onStore = (thing: DropThing, storeId: StoreId) => thing.versions.find((ver
 const versionsOn = ({ versions }: DropThing, store: StoreId | null) =>
   versions.filter(({ storeId }) => store === null || storeId === store)
 
-/** The value that a store, or with null each linked store, shows now. null: the stores have different values. */
+/** The value that `store` shows now; null: each linked store. Returns null if the stores show different values. */
 export const valueNow = (thing: DropThing, store: StoreId | null, field: string): string | null => {
   const [first = "", ...others] = new Set(versionsOn(thing, store).map((version) => shownOn(thing, version, field)))
   return others.length > 0 ? null : first

@@ -50,8 +50,9 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
       limit: number
     ) => Effect.Effect<ReadonlyArray<DropRow>>
     /**
-     * At most `limit` drops, by start, that start or end from `from` until before `until`, or have a step left that was due before
-     * `from`. A failed drop also if it has any step left, or started in the 7 days before `from`. Without cancelled and ended drops.
+     * At most `limit` drops, by start. Finds drops that start or end between `from` (included) and `until` (excluded), drops with a step
+     * left that was due before `from`, and failed drops that have any step left or started in the 7 days before `from`. Leaves out
+     * cancelled and reverted drops.
      */
     readonly dueBetween: (
       accountId: AccountId,

@@ -23,17 +23,17 @@ const Input = Schema.Struct({ storeId: StoreId, exportId: ExportId, total: Schem
 
 const unlinked = {
   why: "The store is no longer linked.",
-  next: "What was counted as published before stays published. Link the store again, then resume the job."
+  next: "The values that were counted as published before remain published. Link the store again, then resume the job."
 }
 
 const withPlatform = {
   why: "The store has a platform now.",
-  next: "What was counted as published before stays published. Publish to the store."
+  next: "The values that were counted as published before remain published. Publish to the store."
 }
 
 const forgotten = {
   why: "The exported products were kept for 30 days only.",
-  next: "What was counted as published before stays published. Export the products of the store again."
+  next: "The values that were counted as published before remain published. Export the products of the store again."
 }
 
 /**

@@ -16,7 +16,7 @@ const Overview = Schema.Struct({
   products: Schema.Number,
   withoutTitle: Schema.Number,
   withoutHandle: Schema.Number,
-  /** Products whose handle is another product's too. */
+  /** Products that have the same handle as another product. */
   withSharedHandle: Schema.Number
 })
 export type StoreOverview = typeof Overview.Type

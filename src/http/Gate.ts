@@ -212,7 +212,7 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
         if (route === undefined) return new MethodNotAllowed({ allow: [...methods.keys()].sort() })
         if (route.bound !== undefined) extendTime(state, route.bound)
         if (!route.authenticated) {
-          // A surface with an API checks its own credentials, and its parameters after them.
+          // The surface of this route checks its own credentials, and then decodes its parameters.
           state.decoding = { route, input: request.originalUrl }
           return app
         }

@@ -36,8 +36,8 @@ export interface RequestState {
   /** The language of the caller's pages. Undefined: the request is not by a signed-in user. */
   pageLanguage: string | undefined
   /**
-   * Set if the answer depends on nothing but the account's version: it may be cached, and read from a replica. Its account, its
-   * target, and the account's version before the answer was read (null: not read, because nothing needed it).
+   * Set if the answer depends on nothing but the account's version, so it may be cached, and read from a replica. `version`: the
+   * account's version before the answer was read; null: it was not read, because nothing needed it.
    */
   reading: { readonly accountId: AccountId; readonly target: string; readonly version: number | null } | undefined
   /** The rate window of the credential. Undefined until it is known. */

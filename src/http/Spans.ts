@@ -61,7 +61,7 @@ export const startTraced =
       tracing === undefined ? identity : Effect.withTracer(tracing.tracer)
     )
 
-/** Tells who makes a request: an account, but not a person. */
+/** The attributes of a span that name the caller of a request: the account and the kind of the actor, but no person. */
 const callerOf = ({ actor, caller = actor }: RequestState): Readonly<Record<string, string>> =>
   caller === undefined ? {} : { "catalog.account_id": caller.accountId, "catalog.caller": caller._tag.toLowerCase() }
 

@@ -37,7 +37,7 @@ export interface CheckedFile extends InspectedCsv {
 
 type ProductPart = Extract<ShopifyCsvPart, { readonly _tag: "Product" }>
 
-/** What the batches of a file have in common. */
+/** The input that all batches of a file share. */
 interface BatchContext {
   readonly id: ImportId
   readonly file: CheckedFile

@@ -21,7 +21,7 @@ export interface FieldDifference {
   readonly field: string
   readonly before: string | null
   readonly after: string | null
-  /** Whether the value is the store's own, or that of the catalog. */
+  /** true: the value is an override of the store. false: it is the canonical value. */
   readonly isOverride: boolean
 }
 

@@ -372,7 +372,7 @@ const derive = (endpoint: Reflection["endpoint"], tool: ToolDefinition, success:
       title: tool.title,
       description: describe(tool),
       inputSchema: toListed(inputSchema) as ListedSchema,
-      // One level less, because the argument `fields` lists the members of a row already.
+      // One level less if the argument `fields` selects members, because that argument lists the members of a row already.
       outputSchema: outline(output, tool.answer.fields === "members" ? 1 : 2),
       annotations: tool.hints
     },

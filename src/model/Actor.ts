@@ -1,7 +1,7 @@
 import { Context, Effect, Schema } from "effect"
 import { AccountId, ApiKeyId, ConnectionId, UserId } from "./Ids.ts"
 
-/** Who makes a request: an API key over REST, an agent's connection, a user of the pages, or an operator at the command line. */
+/** The author of a request: an API key over REST, an agent's connection, a user of the pages, or an operator at the command line. */
 export type Actor =
   | { readonly _tag: "Key"; readonly accountId: AccountId; readonly keyId: ApiKeyId }
   | { readonly _tag: "Connection"; readonly accountId: AccountId; readonly connectionId: ConnectionId }

@@ -6,8 +6,9 @@ import { measurementTypes, typeOfUnit, unitsOf } from "./Measurement.ts"
 import { textMisfit } from "./Text.ts"
 
 /**
- * The type and bounds of a key's values, as plain data: data health scans pass it to the database, where `key_fits` of
- * `migrations/0010_health.sql` gives the same result as `fits`. In a list, bounds apply to each item, except minItems and maxItems.
+ * The type and bounds of a key's values, as plain data: data health scans pass it to the database. There `key_fits` of
+ * `migrations/0010_health.sql` gives the same result as `fits`: both check neither patterns nor host names. In a list, bounds apply to
+ * each item, except minItems and maxItems.
  */
 export interface KeyRule {
   readonly type: string

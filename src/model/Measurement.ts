@@ -25,7 +25,7 @@ export const measurementTypes: ReadonlyArray<string> = [
 
 const longNames: ReadonlyMap<string, string> = new Map(Object.values(units).flatMap((names) => Object.entries(names)))
 
-/** The one name of a unit, whichever of its names is given, in whatever case. */
+/** The short name of a unit, for any of its names in any case. A name that is not known is returned in lower case. */
 export const unitOf = (name: string): string => {
   const lower = name.toLowerCase()
   return longNames.get(lower) ?? lower

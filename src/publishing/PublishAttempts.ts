@@ -48,7 +48,7 @@ interface PreparedAttempt {
   readonly push: Either.Either<Push, { readonly error: PublishError; readonly entityIds: ReadonlyArray<EntityId> }>
 }
 
-/** What an attempt sends. */
+/** The content that an attempt sends. */
 interface Ready {
   readonly content: PublicationContent
   readonly push: Push
@@ -143,7 +143,7 @@ const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions, prep
         }
       })
 
-    /** Returns the decision and what was sent last. */
+    /** Returns the decision, and the content that was sent last. */
     const decide = (
       claimed: ClaimedPublication,
       ready: Ready,

@@ -109,7 +109,7 @@ export const makePublishJobKinds = Effect.gen(function* () {
         NotFound: () =>
           new JobStopped({
             why: "The store is no longer linked.",
-            next: "What was requested before stays requested. Link the store again, then resume the job."
+            next: "The publishes that were requested before remain requested. Link the store again, then resume the job."
           }),
         ValidationFailed: ({ message }) =>
           new JobStopped({ why: message, next: "Link the store with a platform, then resume the job." })

@@ -70,7 +70,8 @@ export const makeMirrorWrites = (sql: SqlClient) => {
       }
       yield* overRows(merged, "translatable_field", (span) => [fields.deleteOfOthers(span)], note)
       yield* overRows(merged, "translation", (span) => [translations.deleteOfOthers(span)], note)
-      // A store of one language has no such items. For 1,000,000 products, reading its versions takes minutes.
+      // Reading the store versions of 1,000,000 products takes minutes, so they are read only if the import has fields or translations to
+      // merge. An import of a store with one language has none.
       const staged = yield* Effect.filter([fields, translations], ({ kind }) => isStaged(merged, kind))
       if (staged.length > 0)
         yield* overRows(merged, "store_version", (span) => staged.flatMap(({ merge }) => merge(span)), note)

@@ -7,7 +7,7 @@ interface EntityRows {
   readonly table: "translatable_field" | "translation"
   /** The condition that an item belongs to an entity. */
   readonly isOfEntity: string
-  /** The condition that a row, if it exists, is listed by this item of its entity. */
+  /** The condition that an item `i` is the one that lists a row `t`, if the store still has that row. */
   readonly isOfRow: string
   /** The member of an item with the list of rows, and the columns of its entries, which the SQL names `n`. */
   readonly member: string

@@ -15,13 +15,13 @@ const refuse = (code: string, message: string) => new PlatformRefused({ code, me
 const noCredentials = (adapter: PlatformDescription) =>
   refuse(
     "NO_ACCESS_TOKEN",
-    `The store has no saved ${nounOf(adapter)}: link it again with \`catalog store link ${linkOptions(adapter)}\`.`
+    `The store has no saved ${nounOf(adapter)}: link the store again with \`catalog store link ${linkOptions(adapter)}\`.`
   )
 
 const otherFields = (adapter: PlatformDescription) =>
   refuse(
     "ACCESS_TOKEN_UNREADABLE",
-    `The saved ${nounOf(adapter)} of the store lack a field: link it again with \`catalog store link ${linkOptions(adapter)}\`.`
+    `A field of the saved ${nounOf(adapter)} of the store is missing: link the store again with \`catalog store link ${linkOptions(adapter)}\`.`
   )
 
 const nounOf = ({ fields }: PlatformDescription) =>

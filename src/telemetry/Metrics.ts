@@ -218,7 +218,7 @@ export const metrics = {
 
   webhookDeliveries: counter(
     "catalog_webhook_deliveries_total",
-    "Attempts to deliver a webhook. blocked: not sent, because the host is unknown, private or an http host that is not listed, or the secret cannot be decrypted.",
+    "Attempts to deliver a webhook. blocked: not sent, because the host is unknown or private, the address is http and WEBHOOK_PRIVATE_HOSTS does not list its host, or the secret cannot be decrypted.",
     "result"
   ).preset("accepted", "refused", "unanswered", "blocked"),
 

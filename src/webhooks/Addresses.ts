@@ -23,7 +23,7 @@ const misfitOf = (address: string, privateHosts: ReadonlyArray<string>): string 
   if (protocol !== "https:" && !(protocol === "http:" && privateHosts.includes(host)))
     return "must begin with https:// (http:// only for a host of the setting WEBHOOK_PRIVATE_HOSTS)"
   if (username + password !== "") return "must not contain a user or a password; the signature proves who sends"
-  return hash === "" ? undefined : "must not have a fragment"
+  return hash === "" ? undefined : "must not have a fragment (the part from # on)"
 }
 
 export const failures: Readonly<Record<OutsideFailure["reason"], string>> = {

@@ -95,7 +95,8 @@ export const makePrepare = Effect.gen(function* () {
   return (address: string, [current, ...previous]: Arr.NonEmptyReadonlyArray<Uint8Array>, owner: SecretOwner) =>
     Effect.gen(function* () {
       const opened = yield* box.open(current, owner)
-      // After the loss of a key only the new secret of `webhook rotate` can be read. Deliveries must not wait until the old one expires.
+      // If SECRET_KEY was lost, the previous secret cannot be decrypted. After `webhook rotate` the current one can, and deliveries must not
+      // wait until the previous one expires.
       const before = yield* Effect.forEach(previous, (each) => Effect.option(box.open(each, owner)))
       const secrets = [opened, ...Arr.getSomes(before)]
       const { origin, url } = yield* receivers.open(address)

@@ -17,7 +17,7 @@ const Handlers = Layer.merge(HealthHandlers, layerChosenAccounts).pipe(
 )
 
 describe.skipIf(!serverAnswers)("`health scan`", () => {
-  it.scopedLive("reports how far a scan is on which another process works, then its result", () =>
+  it.scopedLive("reports the progress of a scan that another process runs, then its result", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const repo = yield* HealthRepo

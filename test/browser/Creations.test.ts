@@ -79,7 +79,7 @@ describe.skipIf(!chromiumIsThere)("a new product in Chromium", () => {
           await page.waitForURL(`${base}/collections/products?**search=stove`)
           await page.getByRole("checkbox", { name: "The stove" }).check()
           await page.getByRole("button", { name: "Add the selected" }).click()
-          await page.getByText("The products are in the collection now, as a draft.").waitFor()
+          await page.getByText("The products were added to the draft of the collection.").waitFor()
           const inside = page.getByRole("region", { name: "In the collection 1 product" })
           await inside.getByRole("checkbox", { name: "The stove" }).waitFor()
         })

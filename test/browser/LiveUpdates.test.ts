@@ -107,7 +107,7 @@ describe.skipIf(!chromiumIsThere)("live updates in Chromium", () => {
             .first()
             .waitFor()
           await page.getByRole("button", { name: "Undo: Title, Catalog" }).click()
-          await page.getByText("has the value of before again, as a draft").waitFor()
+          await page.getByText("has its earlier value again, saved as a draft").waitFor()
           assert.match((await page.locator("#cell-catalog-title").textContent()) ?? "", /^The tentSaved/)
           await assertNotReloaded(page)
         })

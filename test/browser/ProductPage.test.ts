@@ -106,7 +106,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           await page.getByRole("button", { name: "Undo: Title, Tarn & Tern" }).click()
           assert.strictEqual(
             await page.getByRole("status").first().textContent(),
-            "Title, Tarn & Tern: has the value of before again, as a draft."
+            "Title, Tarn & Tern: has its earlier value again, saved as a draft."
           )
           assert.include(String(await page.locator(`[id="cell-${shop.id}-title"]`).textContent()), "Kestrel stove, new")
           await page.setViewportSize({ width: 390, height: 800 })
@@ -166,7 +166,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           // An undo saves the changed cell first.
           await handle.fill("beside-an-undo")
           await page.getByRole("button", { name: "Undo: Title, Tarn & Tern" }).click()
-          await page.getByText("Title, Tarn & Tern: has the value of before again").waitFor()
+          await page.getByText("Title, Tarn & Tern: has its earlier value again").waitFor()
           assert.include(String(await page.locator(`[id="cell-${shop.id}-handle"]`).textContent()), "beside-an-undo")
           assert.include(String(await page.locator(`[id="cell-${shop.id}-title"]`).textContent()), "Kestrel stove, new")
           await page.getByRole("link", { name: "Edit Handle, Tarn & Tern" }).click()
@@ -245,7 +245,7 @@ describe.skipIf(!chromiumIsThere)("the page of a product in Chromium", () => {
           await page.keyboard.press("Shift+Tab")
           assert.strictEqual(await focused(), "Undo")
           await page.keyboard.press("Enter")
-          await page.getByText("has the value of before again").waitFor()
+          await page.getByText("has its earlier value again").waitFor()
           assert.include(
             String(await page.locator('[id="cell-catalog-description_html"]').textContent()),
             "Burns gas, wood and what the wind brings."

@@ -70,7 +70,7 @@ describe.skipIf(!chromiumIsThere)("the variants of a product in Chromium", () =>
           assert.match(String(await table.textContent()), /EUR\s9\.75Own value/)
           // While the next cell is edited, the button Undo of the saved cell can still be used.
           await page.getByRole("button", { name: "Undo: Price, Warm / 1, Tarn & Tern" }).press("Enter")
-          await page.getByText("has the value of before again").waitFor()
+          await page.getByText("has its earlier value again").waitFor()
           assert.notInclude(String(await table.textContent()), "9.75")
           await page.getByRole("link", { name: "Next 2" }).click()
           await page.getByText("26 to 27 of 27").waitFor()

@@ -13,7 +13,7 @@ const codeOf = (argv: ReadonlyArray<string>, exit: Exit.Exit<unknown, unknown>, 
 const interrupted = Exit.failCause(Cause.interrupt(FiberId.none))
 
 describe("the exit code", () => {
-  it("is that of the command line", () => {
+  it("of a command is the one that the command returns", () => {
     assert.strictEqual(codeOf(["key", "list"], Exit.succeed(0)), 0)
     assert.strictEqual(codeOf(["key", "list"], Exit.succeed(2)), 2)
   })

@@ -178,7 +178,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       assert.include(shown.text, "<h1>Undo what Desk &lt;Agent> wrote</h1>")
       assert.include(
         textOf(shown),
-        "this connection changed the drafts of 1 item. An undo changes drafts. What was published stays live until you publish again."
+        "this connection changed the drafts of 1 item. An undo changes drafts. Published values stay live until you publish again."
       )
       const entity = `<th scope="row"><a href="/entity?id=${product}"><bdi>Agent &lt;b></bdi></a><br/><span class="quiet">Product</span></th>`
       for (const [where, field, now, back] of [
@@ -204,7 +204,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       assertPage(done)
       assert.include(
         textOf(done),
-        "1 change of 1 item is undone. An undo changes drafts. What was published stays live until you publish again. 2 changes left alone"
+        "1 change of 1 item is undone. An undo changes drafts. Published values stay live until you publish again. 2 changes left alone"
       )
       assert.include(done.text, `<td data-label="Why">Not undone: edited since by ${email}.</td>`)
       assert.deepStrictEqual([yield* titleOf(), yield* titleOf(product, store.id)], ["Tent", "Zelt von Hand"])

@@ -247,7 +247,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         assertPage(unnamed, 400)
         assert.include(
           unnamed.text,
-          "Nothing is filled: choose one field, and type the value for the whole list first."
+          "Nothing is filled: first choose one field, and type its value for the whole list."
         )
         const all = yield* one.send(fill, vendors, { common: "Fell", do: "all" })
         assert.deepStrictEqual([all.status, all.headers.get("location")], [303, `${vendors}&repaired=60`], all.text)

@@ -143,7 +143,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
       yield* publishing.settle([asked.publicationId], () => Effect.void).pipe(actingAs(actor))
       const page = yield* assertPage(path, cookie)
       assert.match(textOf(page), /State Done Progress 1 item Refused 0 Requested 1 Failed 1 Begun/)
-      assert.include(page.text, 'What fails is shown on <a href="/">Home</a>.')
+      assert.include(page.text, 'Failed publishes are shown on <a href="/">Home</a>.')
       // The page is updated when a publish ends.
       assert.match(page.text, new RegExp(`data-live="job:${id} publish"`))
     })

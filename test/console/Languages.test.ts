@@ -258,7 +258,7 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
   "src/access/AttemptLimits.ts": [],
   "src/access/Email.ts": [],
   "src/access/Mailer.ts": ["A mail could not be sent by the server of SMTP_URL: X1", "A mail could not be sent again"],
-  "src/access/SecondFactors.ts": ["was not started; start again"],
+  "src/access/SecondFactors.ts": ["is not being set up: begin again"],
   "src/access/SignIns.ts": [],
   "src/access/Users.ts": ["must be admin for the first user of an account"],
   "src/bulk/BulkJobs.ts": ["The job has a list of entities already."],
@@ -365,6 +365,9 @@ it("messages of services are translated with their values, and with what stands 
       "Die Plattform des Shops ist nicht erreichbar: sie hat nicht rechtzeitig geantwortet. 3-mal versucht."
     ],
     ["The price must be at least 0.", "The price: muss mindestens 0 sein."],
+    ["This value must be at least 0.", "Dieser Wert: muss mindestens 0 sein."],
+    ["The earlier value must be at least 0.", "Der frühere Wert: muss mindestens 0 sein."],
+    ["The gallery must have at most 250 items.", "Die Galerie: darf höchstens 250 Einträge haben."],
     [
       "ada@example.com is the last administrator of the account; make somebody else administrator first.",
       "ada@example.com: ist die letzte Administration des Kontos; geben Sie zuerst jemand anderem diese Rolle."
@@ -407,7 +410,7 @@ it("messages that name commands name pages instead, in English too", () => {
       "An import is paused while it is applied: resume or cancel its job on the page Jobs first."
     ],
     [
-      "The store has no saved access token: link it again with `catalog store link --domain D --token T`.",
+      "The store has no saved access token: link the store again with `catalog store link --domain D --token T`.",
       "The store has no saved token or credentials: an administrator replaces them on the page Stores."
     ],
     [

@@ -205,7 +205,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       const review = yield* add({ ...both, do: "review", store_id: files.id })
       assert.match(
         textOf(review),
-        /Store files\.example Changes 2 products .* Products come with their variants and pictures, and nothing is published\. What is on the store already does not change\. Add 2 products Back Cancel$/
+        /Store files\.example Changes 2 products .* Products come with their variants and pictures, and nothing is published\. Items that are on the store already do not change\. Add 2 products Back Cancel$/
       )
       const form = reviewed(review, "/selection/store")
       const begun = yield* add(form)
@@ -229,7 +229,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       const review = yield* remove({ ...both, do: "review", store_id: files.id })
       assert.match(
         textOf(review),
-        /Store files\.example Changes 2 products .* Only what was never published to the store leaves it\. .* Take off 2 products Back Cancel$/
+        /Store files\.example Changes 2 products .* Only items that were never published to the store are taken off it\. .* Take off 2 products Back Cancel$/
       )
       assert.deepInclude(yield* finish(yield* remove(reviewed(review, "/selection/store/remove"))), {
         title: "Take 2 products off files.example",

@@ -231,7 +231,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const ended = yield* assertPage(job, cookie)
       assert.match(textOf(ended), /State Done Progress 3 items Refused 0 Requested 3 Begun .* Ended .* UTC$/)
       // A job that is done has only requested the publishes: the page says where failures are shown.
-      assert.include(ended.text, 'What fails is shown on <a href="/">Home</a>.')
+      assert.include(ended.text, 'Failed publishes are shown on <a href="/">Home</a>.')
       assert.strictEqual(
         textOf(yield* assertPage(path, cookie)),
         "Publish to Tarn &amp; Tern All stores There is nothing to publish."

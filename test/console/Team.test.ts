@@ -333,7 +333,7 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
         assert.strictEqual(answer.status, 200)
         assert.include(
           textOf(answer),
-          "This service sends no mail. An administrator of your account can make a link for you"
+          "This service sends no mail. Ask an administrator of your account to make a link for you"
         )
         assert.notInclude(answer.text, "<form")
       }

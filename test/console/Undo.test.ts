@@ -54,7 +54,7 @@ const historyOf = ({ actor, stove }: Merchant) =>
   Effect.flatMap(Drafts, ({ history }) => history(stove, 250)).pipe(actingAs(actor))
 
 layer(PagesServer, { excludeTestServices: true })("the undo of a saved value", (it) => {
-  it.effect("puts back the value of before as a write of its own, which can be undone too", () =>
+  it.effect("restores the earlier value by a write of its own, which can be undone too", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { cookie, email, shop, stove } = merchant
@@ -70,7 +70,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a saved value", (
       assertPage(undone)
       assert.include(
         undone.text,
-        '<div class="note" role="status"><p>Title, <bdi>Tarn &amp; Tern</bdi>: has the value of before again, as a draft.</p></div>'
+        '<div class="note" role="status"><p>Title, <bdi>Tarn &amp; Tern</bdi>: has its earlier value again, saved as a draft.</p></div>'
       )
       assert.match(cellOf(undone, "title", shop.id), /class="inherited"/)
       const [newest, before] = yield* historyOf(merchant)

@@ -450,7 +450,7 @@ for (const engine of serviceEngines) {
                 done: 0,
                 problem: {
                   why: "The store is no longer linked.",
-                  next: "What was changed before stays changed. Link the store again, then resume the job."
+                  next: "The changes that were made before remain. Link the store again, then resume the job."
                 }
               })
               yield* stores.link({ domain: "b.example" })
@@ -478,7 +478,7 @@ for (const engine of serviceEngines) {
                   total: 2,
                   problem: {
                     why: "The store is no longer linked.",
-                    next: "What was changed before stays changed. Link the store again, then resume the job."
+                    next: "The changes that were made before remain. Link the store again, then resume the job."
                   }
                 })
                 // The lists of the store miss the entities that the job of the link has not reached.

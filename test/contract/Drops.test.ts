@@ -765,30 +765,34 @@ for (const engine of all) {
         )
       )
 
-      it.effect("withdraw a change whose publish was refused once, also if they start later on another store", () =>
-        inShop((shop) =>
-          Effect.gen(function* () {
-            const { one, two, variant } = shop
-            const { link, unlink } = yield* Stores
-            const drop = yield* aDrop([...price(shop, one.id), ...price(shop, two.id, "7.00")])
-            yield* unlink(one.domain)
-            yield* link({ domain: one.domain, platform: "none" })
-            yield* unlink(two.domain)
-            yield* advance(hour)
-            const [refused] = (yield* until(drop.id, "failed")).changes
-            assert.deepInclude(refused?.error, {
-              code: "REFUSED",
-              message: `${one.domain} has no platform: nothing can be published to it`
+      it.effect(
+        "withdraw a change after the first refusal of its publish, also if they start later on another store",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { one, two, variant } = shop
+              const { link, unlink } = yield* Stores
+              const drop = yield* aDrop([...price(shop, one.id), ...price(shop, two.id, "7.00")])
+              yield* unlink(one.domain)
+              yield* link({ domain: one.domain, platform: "none" })
+              yield* unlink(two.domain)
+              yield* advance(hour)
+              const [refused] = (yield* until(drop.id, "failed")).changes
+              assert.deepInclude(refused?.error, {
+                code: "REFUSED",
+                message: `${one.domain} has no platform: nothing can be published to it`
+              })
+              assert.deepInclude(yield* draft(variant, one.id, "price"), { value: "10.00", own: false })
+              // Somebody else writes the same value.
+              yield* apply(
+                CatalogChange.SetOverrides({ entityId: variant, storeId: one.id, values: { price: "8.00" } })
+              )
+              yield* link({ domain: two.domain, platform: "demo" })
+              assert.deepStrictEqual(outcomes(yield* until(drop.id, "failed")), ["failed", "applied"])
+              assert.strictEqual(yield* live(shop, two.id, variant, "price"), "7.00")
+              assert.deepInclude(yield* draft(variant, one.id, "price"), { value: "8.00", own: true })
             })
-            assert.deepInclude(yield* draft(variant, one.id, "price"), { value: "10.00", own: false })
-            // Somebody else writes the same value.
-            yield* apply(CatalogChange.SetOverrides({ entityId: variant, storeId: one.id, values: { price: "8.00" } }))
-            yield* link({ domain: two.domain, platform: "demo" })
-            assert.deepStrictEqual(outcomes(yield* until(drop.id, "failed")), ["failed", "applied"])
-            assert.strictEqual(yield* live(shop, two.id, variant, "price"), "7.00")
-            assert.deepInclude(yield* draft(variant, one.id, "price"), { value: "8.00", own: true })
-          })
-        )
+          )
       )
 
       it.effect("are reverted when a store is linked again whose last publish was pending", () =>

@@ -607,7 +607,7 @@ for (const engine of all) {
                 "https://me:secret@hooks.example.com/",
                 "must not contain a user or a password; the signature proves who sends"
               ],
-              ["https://hooks.example.com/#a", "must not have a fragment"],
+              ["https://hooks.example.com/#a", "must not have a fragment (the part from # on)"],
               [`https://hooks.example.com/${"a".repeat(2_048)}`, "must have at most 2048 characters"],
               ...["127.0.0.1", "10.1.2.3", "169.254.169.254", "[::1]", "[fd00::1]", "[::ffff:10.0.0.1]", "0x7f.1"].map(
                 (host) => [`https://${host}/`, "cannot receive webhooks. Its host has an address that is not public."]

@@ -144,7 +144,7 @@ describe("reads at the node of an account", () => {
     })
   )
 
-  it.effect("include transactions that are marked; those that cannot begin there begin at the coordinator", () =>
+  it.effect("include transactions of `atNode`; one that cannot begin at the node begins at the coordinator", () =>
     Effect.gen(function* () {
       const { asked, begin, changes, nodes, pass } = scripted("node", coded("ECONNREFUSED"), "node")
       assert.strictEqual(yield* begin(first), "coordinator", "not marked")

@@ -140,7 +140,7 @@ for (const { absent, layer: database, name } of featureEngines)
               done: 0,
               problem: {
                 why: "The store has a platform now.",
-                next: "What was counted as published before stays published. Publish to the store."
+                next: "The values that were counted as published before remain published. Publish to the store."
               }
             })
             for (const { product } of products) assert.deepStrictEqual(yield* stateOf("product", product), never)
@@ -164,7 +164,7 @@ for (const { absent, layer: database, name } of featureEngines)
               done: 0,
               problem: {
                 why: "The exported products were kept for 30 days only.",
-                next: "What was counted as published before stays published. Export the products of the store again."
+                next: "The values that were counted as published before remain published. Export the products of the store again."
               }
             }
             assert.deepInclude(yield* settle, forgotten)

@@ -153,7 +153,7 @@ describe("the order of images", () => {
     assert.deepStrictEqual(catalog.images(), ["film", "a", "b", "b2", "c"])
   })
 
-  it("does not count an image without a web address, which no file lists", () => {
+  it("leaves out an image without a web address, because no file lists it", () => {
     const catalog = makeCatalog()
     catalog.bring(us, product([s], ["none", "a", "b"]))
     const [none, a, b] = catalog.product().gallery.map(({ mediaId }) => mediaId) as [EntityId, EntityId, EntityId]

@@ -646,7 +646,7 @@ for (const engine of engines) {
         )
 
         it.effect(
-          "a product shows the file of the account that has its picture address, with the values of that file",
+          "a product shows the existing file with the address of its picture, and keeps the values of that file",
           () =>
             Effect.gen(function* () {
               const { accountId, actor } = yield* anAccount({ domains: ["us.example", "eu.example"] })

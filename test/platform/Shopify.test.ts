@@ -349,7 +349,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
             told(yield* Effect.flip(publish(store, publication))),
             refusal(
               "MEMBERS_OF_THE_STORE",
-              "The store itself has put 1 of its products into this collection, which only the store can take out. Take them out there, then refresh the store."
+              "The store itself has put 1 of its products into this collection, and only the store can take them out. Take them out there, then refresh the store."
             ) as never
           )
           assert.deepStrictEqual([collection.values.title, collection.memberIds], ["Tents", [member]])
@@ -389,7 +389,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
             told(yield* Effect.flip(without(members))),
             refusal(
               "MEMBERS_OF_THE_STORE",
-              `The store itself has put ${count} of its products into this collection, which only the store can take out. Take them out there, then refresh the store.`
+              `The store itself has put ${count} of its products into this collection, and only the store can take them out. Take them out there, then refresh the store.`
             ) as never
           )
           assert.deepStrictEqual([collection.values.title, collection.memberIds], ["Tents", [own, both]])

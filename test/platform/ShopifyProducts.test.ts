@@ -513,33 +513,35 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
       })
     )
 
-    it.effect("a refused metafield of a variant is named with the SKU, and what has no index is not sent again", () =>
-      Effect.gen(function* () {
-        const { publish } = yield* PlatformClient
-        const { asked, shop, store } = yield* openShop
-        const variant = yield* publishVariant(store)
-        const sent = () => asked().filter((name) => name === "SetMetafields").length
-        const before = sent()
-        for (const [value, message, field] of [
-          ["hot", "JUMPER-S, care.wash_at: Value must be an integer.", "metafields.0.value"],
-          ["40", "Internal limit reached.", "metafields"]
-        ] as const) {
-          if (value === "40")
-            shop.metafieldsSet = () => ({
-              metafields: null,
-              userErrors: [{ field: ["metafields"], message: "Internal limit reached.", code: "INVALID_VALUE" }]
-            })
-          const refused = yield* Effect.flip(publish(store, variant({ "care.wash_at": value })))
-          assert.deepEqual({ ...refused, message: refused.message }, {
-            _tag: "PlatformRefused",
-            code: "INVALID_VALUE",
-            message: `${message} The store has taken the other values of this publish.`,
-            field,
-            isPartlyWritten: true
-          } as never)
-        }
-        assert.strictEqual(sent() - before, 2)
-      })
+    it.effect(
+      "a refused metafield of a variant is named with the SKU; the call is not repeated if a refusal names no metafield",
+      () =>
+        Effect.gen(function* () {
+          const { publish } = yield* PlatformClient
+          const { asked, shop, store } = yield* openShop
+          const variant = yield* publishVariant(store)
+          const sent = () => asked().filter((name) => name === "SetMetafields").length
+          const before = sent()
+          for (const [value, message, field] of [
+            ["hot", "JUMPER-S, care.wash_at: Value must be an integer.", "metafields.0.value"],
+            ["40", "Internal limit reached.", "metafields"]
+          ] as const) {
+            if (value === "40")
+              shop.metafieldsSet = () => ({
+                metafields: null,
+                userErrors: [{ field: ["metafields"], message: "Internal limit reached.", code: "INVALID_VALUE" }]
+              })
+            const refused = yield* Effect.flip(publish(store, variant({ "care.wash_at": value })))
+            assert.deepEqual({ ...refused, message: refused.message }, {
+              _tag: "PlatformRefused",
+              code: "INVALID_VALUE",
+              message: `${message} The store has taken the other values of this publish.`,
+              field,
+              isPartlyWritten: true
+            } as never)
+          }
+          assert.strictEqual(sent() - before, 2)
+        })
     )
 
     it.effect("a refresh waits while other bulk operations of the token run", () =>

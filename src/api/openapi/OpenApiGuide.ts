@@ -13,7 +13,7 @@ const envelope = JSON.stringify(envelopeOf(errorExamples.NotFound, requestIdExam
 
 /** The introduction of the document, in Markdown. */
 export const guide = `
-A catalog of products, variants, collections and media, kept per merchant account and mirrored on linked commerce stores.
+A catalog of products, variants, collections and media, kept per merchant account and published to linked stores.
 Each entity has **canonical** values, which every store inherits, and one **store version** per store: the canonical values
 with that store's overrides. Changes are drafts until they are published. Agents use the same catalog at \`/mcp\`, by the Model
 Context Protocol and OAuth 2.1.

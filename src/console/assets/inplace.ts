@@ -87,7 +87,7 @@ const send = async (request: Request, id: string, sent?: HTMLFormElement): Promi
 /** `updated` is called after each change of the page. */
 export const editInPlace = (updated: () => void): void => {
   let isBusy = false
-  /** What to do as soon as the changed cell is saved. */
+  /** Runs as soon as the changed cell is saved. */
   let afterSave: (() => void) | undefined
 
   const attempt = async (request: Request, id: string, otherwise: () => void, sent?: HTMLFormElement) => {

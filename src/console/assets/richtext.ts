@@ -125,7 +125,7 @@ const rove = ({ buttons, source, toolbar }: Elements): void => {
   })
 }
 
-/** The form of a link, below the toolbar. */
+/** Connects the editor with the form below the toolbar that sets and removes links. Returns the function that opens the form. */
 const openLinks = (editor: Squire, { address, link, misfit }: Elements) => {
   const anchor = () => {
     const at = editor.getSelection().commonAncestorContainer
@@ -241,7 +241,7 @@ const openEditor = (elements: Elements): void => {
 
   editor.addEventListener("input", () => {
     if (surface.hidden) return
-    // Browsers keep the looks of merged lines as styles.
+    // When two lines are merged, browsers keep the appearance of the second as inline styles.
     for (const styled of surface.querySelectorAll("[style]")) styled.removeAttribute("style")
     area.value = textOf(base, blocksIn(surface, emphasis))
     showState()

@@ -26,8 +26,9 @@ const routes = {
 } as const
 
 const notes = {
-  added: "The products are in the collection now, as a draft.",
-  removed: "The products are not in the collection any more, as a draft."
+  added: "The products were added to the draft of the collection. Publish the collection to change it on its stores.",
+  removed:
+    "The products were taken out of the draft of the collection. Publish the collection to change it on its stores."
 } as const
 
 interface Shown {

@@ -198,7 +198,7 @@ const Found = (content: Content) => {
       </form>
       {rows.length === 0 ? (
         <p class="quiet" role="status">
-          {t("Nothing was found that is not in the collection.")}
+          {t("No products were found that can be added.")}
         </p>
       ) : (
         <form method="post" action={paths.collectionProducts}>

@@ -120,7 +120,7 @@ const Trail = ({ connection }: { readonly connection: Connection }) => {
 
 const titleOf = (t: Words, { clientName }: Connection) => t("Undo what {agent} wrote", { agent: clientName })
 
-const stayLive: Sentence = "An undo changes drafts. What was published stays live until you publish again."
+const stayLive: Sentence = "An undo changes drafts. Published values stay live until you publish again."
 
 const ConfirmForm = ({
   after,

@@ -52,7 +52,7 @@ const misfitsOf = (t: Words, kind: EntityKind, { issues }: ValidationFailed, opt
     }
   })
 
-/** What has changed since the form was opened. `linked`: the number of chosen stores that are still linked. */
+/** The refusal if something has changed since the form was opened. `linked`: the number of chosen stores that are still linked. */
 const outdatedIn = (
   given: Parameters,
   { storeIds }: NewEntityForm,

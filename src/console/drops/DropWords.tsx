@@ -111,7 +111,7 @@ export const NoEnd = () => {
 /** Why a thing is not changed. */
 export const leftOutWords: Readonly<Record<LeftOut["reason"], Sentence>> = {
   no_price: "{thing} has no price",
-  not_reduced: "{thing} costs {price}, which the rounded price would not reduce",
+  not_reduced: "{thing} costs {price}, and its rounded new price would not be lower",
   not_on_store: "{thing} is not on the store"
 }
 

@@ -268,8 +268,13 @@ const Changes = (content: NewDropContent) => {
             label={t("Percent off")}
             rule={
               store === null
-                ? t("Of each variant's price on the store, rounded as its currency is.")
-                : t("Of each variant's price on the store, rounded as {currency} is.", { currency: store.currency })
+                ? t(
+                    "The percentage is taken off each variant's price on the store. The new price is rounded to the digits of the store's currency."
+                  )
+                : t(
+                    "The percentage is taken off each variant's price on the store. The new price is rounded to the digits of {currency}.",
+                    { currency: store.currency }
+                  )
             }
           >
             {(attributes) => (

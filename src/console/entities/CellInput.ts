@@ -65,7 +65,7 @@ export const fromTyped = (row: Pick<FieldRow, "key" | "type">, typed: string): s
     .map((item) => item.trim())
     .filter((item) => item !== "")
   if (items.length === 0) return ""
-  // Shopify has whole numbers in lists as numbers.
+  // In lists of whole numbers, Shopify writes the items as JSON numbers, not as strings.
   return row.type === "list.number_integer" && items.every((item) => String(Number(item)) === item)
     ? `[${items.join()}]`
     : JSON.stringify(items)

@@ -32,7 +32,7 @@ export type FormResult =
 /** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
 const notes: Readonly<Record<string, "Requested" | "Nothing">> = { requested: "Requested", nothing: "Nothing" }
 
-/** What was created, by the value of `note`. */
+/** The notes after a creation, by the value of `note`. */
 const creationNotes: Readonly<Record<string, Sentence>> = {
   created: "Created as a draft. Nothing reaches a store before you publish it.",
   "variant-created": "The variant is created as a draft. Nothing reaches a store before you publish it."
@@ -43,7 +43,7 @@ const cellNotes: Readonly<Record<string, Sentence>> = {
   saved: "{cell}: saved as a draft.",
   cleared: "{cell}: has the catalog's value again.",
   copied: "{cell}: saved as a draft, and copied to the chosen stores.",
-  undone: "{cell}: has the value of before again, as a draft."
+  undone: "{cell}: has its earlier value again, saved as a draft."
 }
 
 /** Sentences that say which change was made, by the change that undoes it. */

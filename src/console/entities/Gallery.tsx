@@ -293,7 +293,7 @@ const ShowForm = (props: CardProps) => {
   )
 }
 
-/** The form that undoes the last change by another write. */
+/** The form that undoes the last change. The undo is a write of its own. */
 const UndoForm = ({ saved, ...props }: GalleryProps & { readonly saved: SavedPicture }) => {
   const t = useWords()
   return (

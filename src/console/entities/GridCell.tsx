@@ -152,7 +152,7 @@ const classesOf = ({ isOwn, misfit, storeId }: Cell, isShown: boolean, isOpen: b
     .filter(Boolean)
     .join(" ") || undefined
 
-/** Says that a cell was saved, with a form that takes the write back, or why that was refused. */
+/** Says that a cell was saved, with a form that undoes the write. If the undo was refused, says why. */
 const SavedMark = ({
   csrf,
   label,

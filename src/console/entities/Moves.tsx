@@ -30,7 +30,7 @@ export interface Move {
   readonly typed: string
 }
 
-/** What a move did, as the page says it. */
+/** A saved move: the place that the item has now, and the length of the list. */
 export interface Moved extends Pick<Move, "id" | "was"> {
   readonly place: number
   readonly count: number
@@ -156,7 +156,7 @@ export const MoveToButton = ({ form, id, name, place }: Movable & { readonly pla
   )
 }
 
-/** The button that undoes the last move by another one. */
+/** The button that undoes the last move by moving the item back. */
 export const UndoMove = ({ form, moved: { id, place, was } }: { readonly form: string; readonly moved: Moved }) => {
   const t = useWords()
   return (

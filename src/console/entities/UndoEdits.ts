@@ -44,7 +44,7 @@ const readUndo = (form: Parameters) =>
     } satisfies Undo
   })
 
-/** Restores the values from before one revision of a draft, by another write. */
+/** Restores the values that a draft had before one of its revisions. The undo is a write of its own. */
 export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
   const attemptOnce = (t: Words, undo: Undo) =>
     Effect.gen(function* () {
@@ -84,7 +84,7 @@ export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
         case "PimLocked":
           return { _tag: "Refused", undo, status: 423, message: lockedMessage } as UndoOutcome
         case "ValidationFailed": {
-          const why = sentencesOf("the value of before", error)
+          const why = sentencesOf("the earlier value", error)
           return {
             _tag: "Refused",
             undo,

@@ -240,7 +240,7 @@ export const issueList: Surface<Needs> = surfaceOf(
             case "all": {
               if (typed === undefined || query.field === undefined)
                 return yield* refuse(
-                  "Nothing is filled: choose one field, and type the value for the whole list first."
+                  "Nothing is filled: first choose one field, and type its value for the whole list."
                 )
               const issues = yield* repairs.firstIssues(filterOf(query))
               const outcome = yield* repairs.fillAll(issues, query.field, typed)
@@ -269,7 +269,7 @@ export const issueList: Surface<Needs> = surfaceOf(
           if (actionOf(form) === "all") {
             if (Option.isNone(common))
               return yield* showIssues(visitor, query, {
-                refusal: "Nothing is changed: choose the store whose values to use for the whole list first.",
+                refusal: "Nothing is changed: first choose the store whose values the whole list gets.",
                 kept: sent
               })
             const issues = yield* repairs.firstIssues(filterOf(query))

@@ -30,7 +30,7 @@ const dayMillis = 25 * 3_600_000
 
 const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 
-/** The start page: what needs the merchant, and the state of the stores. */
+/** The start page: the work that waits for the merchant, and the state of the stores. */
 export const home: Surface<ApiKeys | Connections | DataHealth | Drops | MerchantLists | Stores | Users | PageServices> =
   surfaceOf(
     {

@@ -79,7 +79,7 @@ export const JobPage = ({
         {isPublishing(job) && (job.state === "done" || job.result.failed !== undefined) && (
           <p>
             {t.rich(
-              "A product takes its variants and media along, so there can be fewer requests than items. What fails is shown on <link>Home</link>.",
+              "A product takes its variants and media along, so there can be fewer requests than items. Failed publishes are shown on <link>Home</link>.",
               { link: (words) => <a href={paths.home}>{words}</a> }
             )}
           </p>

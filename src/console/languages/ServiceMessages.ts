@@ -50,7 +50,7 @@ export const rules: ReadonlyArray<Sentence> = [
   "must be a URL, such as https://hooks.example.com/catalog",
   "must begin with https:// (http:// only for a host of the setting WEBHOOK_PRIVATE_HOSTS)",
   "must not contain a user or a password; the signature proves who sends",
-  "must not have a fragment",
+  "must not have a fragment (the part from # on)",
   "cannot receive webhooks. {problem}",
   "has no platform: nothing can be published to it",
   "is {state}, not under review",
@@ -98,6 +98,9 @@ export const messages: ReadonlyArray<Sentence> = [
   "The e-mail address",
   "The second factor",
   "The position",
+  "The earlier value",
+  "The gallery",
+  "This value",
   "The store's platform cannot be reached: {cause}.",
   "The values were sent to the store's platform, but {cause}: whether it accepted them is not known yet.",
   "The store's platform refused the request ({code}): {cause}",
@@ -180,13 +183,13 @@ export const messages: ReadonlyArray<Sentence> = [
   "Count the export of {domain} as published",
   "Delete the account {account}",
   "The store is no longer linked.",
-  "What was counted as published before stays published. Link the store again, then resume the job.",
+  "The values that were counted as published before remain published. Link the store again, then resume the job.",
   "The store has a platform now.",
-  "What was counted as published before stays published. Publish to the store.",
+  "The values that were counted as published before remain published. Publish to the store.",
   "The exported products were kept for 30 days only.",
-  "What was counted as published before stays published. Export the products of the store again.",
-  "What was changed before stays changed. Link the store again, then resume the job.",
-  "What was requested before stays requested. Link the store again, then resume the job.",
+  "The values that were counted as published before remain published. Export the products of the store again.",
+  "The changes that were made before remain. Link the store again, then resume the job.",
+  "The publishes that were requested before remain requested. Link the store again, then resume the job.",
   "Link the store with a platform, then resume the job.",
   "One step was begun {count} times and never finished. The service's log names the cause.",
   "One step with a single item was begun {count} times, and each time a statement of the database took too long. It may have waited for a lock.",
@@ -358,9 +361,9 @@ export const pageWords: Readonly<Record<string, Sentence>> = {
   "import {id} is under review: accept it with `catalog import accept {id}` or discard it with `catalog import discard {id}` first":
     "An import is under review: accept or discard it on the page Imports first.",
   "no store {domain} is linked; see `catalog store list`": "No store {domain} is linked: see the page Stores.",
-  "The store has no saved {noun}: link it again with `catalog store link {options}`.":
+  "The store has no saved {noun}: link the store again with `catalog store link {options}`.":
     "The store has no saved token or credentials: an administrator replaces them on the page Stores.",
-  "The saved {noun} of the store lack a field: link it again with `catalog store link {options}`.":
+  "A field of the saved {noun} of the store is missing: link the store again with `catalog store link {options}`.":
     "A field of the saved credentials of the store is missing: an administrator replaces them on the page Stores.",
   "The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it.":
     "The demo shop was told to refuse: ask the operator of this service to repair it."

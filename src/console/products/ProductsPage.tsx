@@ -203,8 +203,8 @@ const columns: Readonly<Record<Exclude<EntityKind, "media">, readonly [Column, .
 }
 
 /**
- * The link of a header. A column that sorts already changes its direction; another one begins with the direction that its list of
- * orders begins with.
+ * The link in the header of a column. If the list is sorted by this column, the link reverses the order. Otherwise it sorts the list by
+ * the first order of the column in `sorts`.
  */
 const sortOf = (column: Column, { kind, query }: Content): ColumnSort | undefined => {
   const orders = sorts.get(column)

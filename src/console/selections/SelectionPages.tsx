@@ -334,14 +334,14 @@ export const reviewWords = {
     where: "Store",
     count: "Changes",
     explanation:
-      "Products come with their variants and pictures, and nothing is published. What is on the store already does not change.",
+      "Products come with their variants and pictures, and nothing is published. Items that are on the store already do not change.",
     begin: "Add {things}"
   },
   remove: {
     where: "Store",
     count: "Changes",
     explanation:
-      "Only what was never published to the store leaves it. The values that were set for this store are removed. Products leave with their variants, and with the pictures that no other gallery shows there. Nothing is deleted in the catalog, and the store itself does not change.",
+      "Only items that were never published to the store are taken off it. Their values for this store are removed. Products are taken off with their variants, and with the pictures that no other gallery shows there. Nothing is deleted in the catalog, and the store itself does not change.",
     begin: "Take off {things}"
   },
   publish: {

@@ -200,7 +200,7 @@ export const ForgotPasswordPage = ({
         <div class="sheet">
           <p>
             {t.rich(
-              "This service sends no mail. An administrator of your account can make a link for you on the page Team, or the operator of the service by the command <code>catalog user invite</code>."
+              "This service sends no mail. Ask an administrator of your account to make a link for you on the page Team, or ask the operator of the service to run <code>catalog user invite</code>."
             )}
           </p>
           <BackToSignIn />

@@ -35,7 +35,7 @@ const notes = {
   linked: "The store is linked. Refresh it, or import its product export.",
   unlinked: "The store is unlinked.",
   accepted: "The store accepts its token.",
-  refused: "The store refuses its token. Replace it, then retry what failed.",
+  refused: "The store refuses its token. Replace the token, then retry the failed publishes.",
   unreachable: "The store could not be reached, so its token was not tested. Try again later."
 } as const
 

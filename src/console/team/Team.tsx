@@ -71,7 +71,7 @@ const ownSecondFactor = ValidationFailed.at(
 const wordsOf = ({ issues: [issue] }: ValidationFailed, subject: string) =>
   `${subject} ${issue?.message ?? "is wrong"}.`
 
-/** Asks before a user is disabled. */
+/** The texts of the page that asks for confirmation before a user is disabled. */
 const disableWords = (t: Words, { email, role }: User) => ({
   title: t("Disable {user}?", { user: email }),
   question: t(

@@ -16,7 +16,7 @@ export interface IgnoredColumn {
   readonly filledCells: number
 }
 
-/** What changes when a file is written to or replaced by another. */
+/** The properties by which a changed file is noticed: at least one differs after it was written to or replaced. */
 export interface FileVersion {
   readonly device: number
   readonly inode: number

@@ -85,7 +85,7 @@ const isAsAccepted = (
 /**
  * The store's values of an entity. A platform may write an equal value in another form. If a value is equal to the accepted
  * value, or else to the current draft, that form is returned, so that it does not count as a change. `laterOptions`: the options that
- * the store has when all variants of the draft were published.
+ * the store will have when all variants of the draft are published; they also count as equal.
  */
 export const readValues = (
   entity: Aggregate,

@@ -6,7 +6,7 @@ import type { StoreProduct, StoreVariant, Values } from "../StoreProduct.ts"
 import type { ImportMatch } from "./ImportPlan.ts"
 import { effectiveOn, versionOn } from "./StoreVersion.ts"
 
-/** What an existing variant can be found by: its entity id, and its canonical and effective SKUs and option values. */
+/** The keys by which an existing variant is found: its entity id, and its canonical and effective SKUs and option values. */
 const keysOf = (variant: Aggregate, storeId: StoreId) => {
   const layers = [variant.attributes, effectiveOn(variant, storeId)]
   return [

@@ -20,7 +20,7 @@ const conditionsSource = "CollectionConditionsSource"
 const membersOfOthers = (count: number) =>
   new PlatformRefused({
     code: "MEMBERS_OF_THE_STORE",
-    message: `The store itself has put ${count} of its products into this collection, which only the store can take out. Take them out there, then refresh the store.`,
+    message: `The store itself has put ${count} of its products into this collection, and only the store can take them out. Take them out there, then refresh the store.`,
     field: null
   })
 

@@ -32,7 +32,10 @@ const sameIds = (left: ReadonlySet<string>, right: ReadonlySet<string>, isOrdere
 const hasAlt = ({ alt }: { readonly alt: string | null }, { attributes }: PublishedEntity) =>
   (alt ?? "") === valueOf(attributes, "alt")
 
-/** Whether this file of a gallery is the media. A file that is not known by its id is known by its name, and was sent with its alt text. */
+/**
+ * Whether a file of a gallery in the store is this media file. If its id is not known, it is recognised by its name and its alt text, which
+ * were sent together.
+ */
 const isFileOf = (file: Answers.LiveMedia, media: PublishedEntity | undefined) =>
   media !== undefined && (file.id === media.platformId || (Mapping.isNamedAfter(file, media) && hasAlt(file, media)))
 

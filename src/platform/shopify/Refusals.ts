@@ -14,13 +14,13 @@ interface NamedElement {
   readonly inventoryItem?: { readonly sku?: string }
 }
 
-/** What a user knows an element of a list by: a metafield's key, a variant's SKU, an option's name. Empty: it has no name. */
+/** The name of an element of a list for users: a metafield's key, a variant's SKU, an option's name. Empty: it has no name. */
 const nameOf = (element: unknown): string => {
   const { inventoryItem, key, name, namespace } = (element ?? {}) as NamedElement
   return key === undefined ? inventoryItem?.sku || name || "" : `${namespace}.${key}`
 }
 
-/** Shopify's message, after what it is about: many messages leave that out. `sent`: the variables of the call. */
+/** Shopify's message, after the names of the elements that it is about: many messages leave them out. `sent`: the variables of the call. */
 const messageOf = ({ field, message }: Answers.UserErrors[number], sent: unknown): string => {
   const path = field ?? []
   let at: unknown = sent
