@@ -31,25 +31,18 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
       LIMIT 1`
   )
 
-  const requestedAgain = findAll(Schema.Struct({ id: EntityId }))(
-    (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>, id: PublicationId) => sql`
-      SELECT k.id FROM unnest(${ids}::uuid[]) AS k (id)
-      WHERE EXISTS (
-        SELECT FROM publication p
-        WHERE p.account_id = ${accountId} AND p.entity_id = k.id AND p.store_id = ${storeId}
-          AND p.state = 'pending' AND p.id <> ${id}
-      )`
-  )
-
-  const broughtAgain = findAll(Schema.Struct({ id: EntityId }))(
-    (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>, id: PublicationId) => sql`
-      SELECT k.id FROM unnest(${ids}::uuid[]) AS k (id)
-      WHERE EXISTS (
-        SELECT FROM publication p
-        WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending'
-          AND p.brings @> ARRAY[k.id] AND p.id <> ${id}
-      )`
-  )
+  /** Finds which entities have another pending publication to the store that is of them, in the sense of a condition on `p` and `k`. */
+  const pendingAgain = (isOf: Fragment) =>
+    findAll(Schema.Struct({ id: EntityId }))(
+      (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>, id: PublicationId) => sql`
+        SELECT k.id FROM unnest(${ids}::uuid[]) AS k (id)
+        WHERE EXISTS (
+          SELECT FROM publication p
+          WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending' AND p.id <> ${id} AND ${isOf}
+        )`
+    )
+  const requestedAgain = pendingAgain(sql`p.entity_id = k.id`)
+  const broughtAgain = pendingAgain(sql`p.brings @> ARRAY[k.id]`)
 
   const ahead = findAll(Schema.Struct({ id: PublicationId }))(
     (accountId: AccountId, ids: ReadonlyArray<PublicationId>) => sql`

@@ -73,6 +73,15 @@ const readVersions =
       )
     })
 
+/** Finds which entities have another open publication to the store that is of them, in the sense of `isOf`. */
+const pendingAgain =
+  (store: Store, isOf: (publication: MemoryPublication, id: EntityId) => boolean): Repo["requestedAgain"] =>
+  (accountId, storeId, ids, id) =>
+    Effect.map(publicationsOf(store, accountId), (all) => {
+      const others = all.filter((each) => isOpen(each) && each.storeId === storeId && each.id !== id)
+      return new Set(ids.filter((entityId) => others.some((each) => isOf(each, entityId))))
+    })
+
 const makeRequests = (
   store: Store
 ): Pick<
@@ -106,28 +115,8 @@ const makeRequests = (
         all.findLast((each) => isOpen(each) && each.entityId === entityId && each.storeId === storeId)
       )
     ),
-  requestedAgain: (accountId, storeId, ids, id) =>
-    Effect.map(
-      publicationsOf(store, accountId),
-      (all) =>
-        new Set(
-          ids.filter((entityId) =>
-            all.some((each) => isOpen(each) && each.entityId === entityId && each.storeId === storeId && each.id !== id)
-          )
-        )
-    ),
-  broughtAgain: (accountId, storeId, ids, id) =>
-    Effect.map(
-      publicationsOf(store, accountId),
-      (all) =>
-        new Set(
-          ids.filter((entityId) =>
-            all.some(
-              (each) => isOpen(each) && each.entityIds.includes(entityId) && each.storeId === storeId && each.id !== id
-            )
-          )
-        )
-    ),
+  requestedAgain: pendingAgain(store, (each, entityId) => each.entityId === entityId),
+  broughtAgain: pendingAgain(store, (each, entityId) => each.entityIds.includes(entityId)),
   ahead: (accountId, ids) =>
     Effect.map(publicationsOf(store, accountId), (all) => {
       const line = new Set<PublicationId>()
