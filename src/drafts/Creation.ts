@@ -144,10 +144,21 @@ export const optionsOf = (product: Valued, variants: ReadonlyArray<Valued>): Pro
   })
 }
 
+/** An option value for comparison: people read values that differ in case, blanks or invisible characters as the same. */
+const folded = (value: string) =>
+  value
+    .normalize("NFKC")
+    .replaceAll(/[\p{Cf}\p{DI}]/gu, "")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+    .toLowerCase()
+
 /** Shopify refuses " / " in an option value, because it separates the values in a variant's title. */
 const optionMisfit = (value: string, rules: KeyRules): string | undefined => {
-  if (value === "") return "must not be empty"
+  if (isInvisible(value)) return "must not be empty"
   if (value.includes(" / ")) return 'must not contain " / "'
+  if (folded(value) === folded(noOption.value))
+    return 'must not be "Default Title", which says that a variant has no options'
   return issuesOf("variant", [{ key: "option1", value }], rules)[0]?.message
 }
 
@@ -156,15 +167,6 @@ const optionIssues = (texts: Readonly<Record<string, string>>, rules: KeyRules):
     const message = optionMisfit(value, rules)
     return message === undefined ? [] : [{ path, message }]
   })
-
-/** An option value for comparison: people read values that differ in case, blanks or invisible characters as the same. */
-const folded = (value: string) =>
-  value
-    .normalize("NFKC")
-    .replaceAll(/\p{Cf}/gu, "")
-    .replaceAll(/\s+/g, " ")
-    .trim()
-    .toLowerCase()
 
 const joinFolded = (value: (key: string) => string) => joinOptions((key) => folded(value(key)))
 

@@ -201,7 +201,7 @@ for (const engine of featureServiceEngines) {
             const taken = [
               { path: "option_values.0", message: "another variant of the product has these option values" }
             ]
-            for (const value of ["xl", " XL ", "X\u200bL", "ＸＬ"])
+            for (const value of ["xl", " XL ", "X\u200bL", "XL\u3164", "ＸＬ"])
               assert.deepStrictEqual(yield* at(product, [value]), taken)
             const translated = { draft_revision: 1, attributes: edits({ option1: "特大" }) }
             yield* (yield* Drafts).updateVersionAttributes(large, b.id, translated)
@@ -602,6 +602,16 @@ for (const engine of featureServiceEngines) {
               { path: "first_option.name", message: "must not be empty" },
               { path: "first_option.former", message: "must not be empty" },
               { path: "option_values.0", message: "must not be empty" }
+            ])
+            assert.deepStrictEqual(yield* at(["\u3164"], { name: " ", former: "\u200b" }), [
+              { path: "first_option.name", message: "must not be empty" },
+              { path: "first_option.former", message: "must not be empty" },
+              { path: "option_values.0", message: "must not be empty" }
+            ])
+            const isNone = 'must not be "Default Title", which says that a variant has no options'
+            assert.deepStrictEqual(yield* at(["Default Title"], { name: "Size", former: "default  title" }), [
+              { path: "first_option.former", message: isNone },
+              { path: "option_values.0", message: isNone }
             ])
             assert.deepStrictEqual(yield* at(["L", "M"], { name: "Size", former: "S" }), [
               { path: "option_values", message: "must have one value" }

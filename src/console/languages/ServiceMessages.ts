@@ -82,6 +82,7 @@ export const rules: ReadonlyArray<Sentence> = [
   "is on the platform {platform}, for which this process has no adapter: nothing can be published to it",
   "must not be empty",
   'must not contain " / "',
+  'must not be "Default Title", which says that a variant has no options',
   "must not contain U+0000",
   "must be an address that begins with https://, without a user name",
   "must have one value",
