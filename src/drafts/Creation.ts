@@ -318,10 +318,11 @@ const fileNameOf = (url: string) => {
 const addressRule = { type: "url", maxLength: 2_048 }
 
 const addressMisfit = (url: string): string | undefined => {
-  const isPublic = /^https:\/\//i.test(url) && URL.canParse(url) && new URL(url).username === ""
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  const isPublic = /^https:\/\//i.test(url) && parsed?.username === "" && parsed.password === ""
   return isPublic
     ? (textMisfit(url) ?? misfitOf(addressRule, url))
-    : "must be an address that begins with https://, without a user name"
+    : "must be an address that begins with https://, without a user name or password"
 }
 
 const decideMedia = (
@@ -355,7 +356,8 @@ export const handleOf = (title: string): string =>
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, "-")
     .slice(0, 200)
-    .replaceAll(/^-+|-+$/g, "")
+    // The end may be half of a letter.
+    .replaceAll(/^-+|[-\p{Cs}]+$/gu, "")
 
 /** The entity that a new one belongs to: the product of a variant, or the entity whose gallery shows a picture. */
 export const ownerOf = (entity: NewEntity): EntityId | null =>

@@ -281,6 +281,7 @@ for (const engine of featureServiceEngines) {
             assert.strictEqual(yield* handleOf("Zelt, über Zelt"), "zelt-über-zelt-2")
             assert.strictEqual(yield* handleOf("دلة قهوة"), "دلة-قهوة")
             assert.isUndefined(yield* handleOf("!!!"))
+            assert.strictEqual(yield* handleOf(`a${"\u{20000}".repeat(120)}`), `a${"\u{20000}".repeat(99)}`)
             assert.strictEqual(yield* handleOf("Tent", { handle: "own" }), "own")
           })
         )
@@ -551,9 +552,16 @@ for (const engine of featureServiceEngines) {
             const picture = (url: string) =>
               Effect.flatMap(newId, (id) => refused(NewEntity.Media({ id, url, attributes: [], shownBy: null })))
             const notPublic = [
-              { path: "url", message: "must be an address that begins with https://, without a user name" }
+              { path: "url", message: "must be an address that begins with https://, without a user name or password" }
             ]
-            for (const url of ["", "x.png", "http://cdn.example/x.png", "https://", "https://me@cdn.example/x.png"])
+            for (const url of [
+              "",
+              "x.png",
+              "http://cdn.example/x.png",
+              "https://",
+              "https://me@cdn.example/x.png",
+              "https://:pw@cdn.example/x.png"
+            ])
               assert.deepStrictEqual(yield* picture(url), notPublic)
             assert.deepStrictEqual(yield* picture(`https://cdn.example/${"x".repeat(2_048)}`), [
               { path: "url", message: "must have at most 2048 characters" }

@@ -84,7 +84,7 @@ export const rules: ReadonlyArray<Sentence> = [
   'must not contain " / "',
   'must not be "Default Title", which says that a variant has no options',
   "must not contain U+0000",
-  "must be an address that begins with https://, without a user name",
+  "must be an address that begins with https://, without a user name or password",
   "must have one value",
   "must have a value for each option: {choices}"
 ]
