@@ -285,6 +285,8 @@ const decideVariant = (
       )
     if (before.length === 0 && variants.length > 0 && isFirstPublishOpen(product))
       return yield* refuse("", "The first publish of the product has not ended yet: add the variant after it.")
+    if (before.length > 0 && entity.firstOption !== null)
+      return yield* refuse("", "The product has got its first option meanwhile: send the form again to see it.")
     const addVariant = (values: Readonly<Record<string, string>>, options: string) => [
       createEntity({ id: entity.id, kind: "variant", parentId: product.id }, entity.attributes, rules, values),
       ...addTo(entity.id, product.storeIds),

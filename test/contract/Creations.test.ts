@@ -627,6 +627,12 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual(yield* at(["S"], { name: "Size", former: "S" }), [
               { path: "option_values.0", message: "another variant of the product has these option values" }
             ])
+            const sized = yield* anEntity("product", { title: "Rope" })
+            yield* anEntity("variant", { option1: "20 m" }, { of: sized })
+            // Somebody else gave the product its first option after the form was opened.
+            assert.deepStrictEqual(yield* refused(yield* aVariant(sized, ["L"], { name: "Size", former: "S" })), [
+              { path: "", message: "The product has got its first option meanwhile: send the form again to see it." }
+            ])
             yield* anEntity("variant", { sku: "T-2" }, { of: product.id })
             assert.deepStrictEqual(yield* at(["L"], { name: "Size", former: "S" }), [
               { path: "", message: "The variants of the product have no option values: give them values first." }
