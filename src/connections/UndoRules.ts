@@ -43,8 +43,8 @@ export const WrittenField = Schema.Struct({
   /** Whether an addition must stay: the store has the entity, or one of its variants, or is about to get it. */
   isKept: Schema.Boolean,
   /**
-   * Whether somebody else, or the connection after the review, changed a variant or picture on that store since, which would leave with the
-   * added product.
+   * Whether somebody else, or the connection after the review, changed or created a variant or picture on that store since, which would
+   * leave with the added product.
    */
   hasEditedParts: Schema.Boolean
 })
