@@ -148,8 +148,20 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
     )
 }
 
+/** The condition that a history row `h` created the part `p` on the store of the addition `o`: it was not added there later. */
+const makeCreatedThere = (sql: SqlClient) => (accountId: AccountId) =>
+  sql`
+  h.action = 'created' AND EXISTS (
+    SELECT FROM store_version k
+    WHERE k.account_id = ${accountId} AND k.entity_id = p.id AND k.store_id = o.store_id
+  ) AND NOT EXISTS (
+    SELECT FROM entity_history a
+    WHERE a.account_id = ${accountId} AND a.entity_id = p.id AND a.store_id = o.store_id AND a.action = 'added_to_store'
+  )`
+
 /** Reads the additions to stores by a connection, of entities that are still there and did not come along with a product. */
 export const makeUndoAdditions = (sql: SqlClient): Context.Tag.Service<UndoRepo>["fields"] => {
+  const createdThere = makeCreatedThere(sql)
   const ofConnection = makeOfConnection(sql)
 
   /** The condition that a history row `h` is neither of the connection until the review, nor an undo of it, and changes a draft. */
@@ -215,7 +227,7 @@ export const makeUndoAdditions = (sql: SqlClient): Context.Tag.Service<UndoRepo>
                CROSS JOIN LATERAL (
                  SELECT FROM entity_history h
                  WHERE h.account_id = ${about.accountId} AND h.entity_id = p.id AND h.at > o.at
-                   AND (h.store_id = o.store_id OR h.action = 'gallery') AND ${ofOthers(about)}
+                   AND (h.store_id = o.store_id OR h.action = 'gallery' OR ${createdThere(about.accountId)}) AND ${ofOthers(about)}
                  OFFSET 0
                ) edited
              ) AS "hasEditedParts",

@@ -116,9 +116,16 @@ const fieldsOf = (
         const own = ofLayer.findLast((event) => isOwn(event) && event.action === action)
         if (version === undefined || own === undefined || others.cameAlong(aggregate, own)) return []
         const since = own.sequence
+        /** Whether the entity was on the store from its creation on. */
+        const isCreatedThere = ({ action: change, entityId: part }: Sequenced) =>
+          change === "created" &&
+          account.entities.get(part)?.aggregate.storeIds.includes(storeId) === true &&
+          !others.entries.some(
+            (each) => each.entityId === part && each.store_id === storeId && each.action === "added_to_store"
+          )
         const isOfOthers = (event: Sequenced) =>
           event.sequence > since &&
-          (event.store_id === storeId || event.action === "gallery") &&
+          (event.store_id === storeId || event.action === "gallery" || isCreatedThere(event)) &&
           !isOwn(event) &&
           !isUndo(event) &&
           (event.action !== "attributes" || event.changes.some((each) => each.old !== each.new))

@@ -43,8 +43,8 @@ export const WrittenField = Schema.Struct({
   /** Whether an addition must stay: the store has the entity, or one of its variants, or is about to get it. */
   isKept: Schema.Boolean,
   /**
-   * Whether a variant or picture that would leave the store with the added product was changed there since, by somebody else, or by the
-   * connection after the review.
+   * Whether a variant or picture that would leave the store with the added product was changed or created there since, by somebody else, or
+   * by the connection after the review.
    */
   hasEditedParts: Schema.Boolean
 })

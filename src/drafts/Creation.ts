@@ -144,10 +144,21 @@ export const optionsOf = (product: Valued, variants: ReadonlyArray<Valued>): Pro
   })
 }
 
+/** An option value for comparison: people read values that differ in case, blanks or invisible characters as the same. */
+const folded = (value: string) =>
+  value
+    .normalize("NFKC")
+    .replaceAll(/[\p{Cf}\p{DI}]/gu, "")
+    .replaceAll(/\s+/g, " ")
+    .trim()
+    .toLowerCase()
+
 /** Shopify refuses " / " in an option value, because it separates the values in a variant's title. */
 const optionMisfit = (value: string, rules: KeyRules): string | undefined => {
-  if (value === "") return "must not be empty"
+  if (isInvisible(value)) return "must not be empty"
   if (value.includes(" / ")) return 'must not contain " / "'
+  if (folded(value) === folded(noOption.value))
+    return 'must not be "Default Title", which says that a variant has no options'
   return issuesOf("variant", [{ key: "option1", value }], rules)[0]?.message
 }
 
@@ -156,15 +167,6 @@ const optionIssues = (texts: Readonly<Record<string, string>>, rules: KeyRules):
     const message = optionMisfit(value, rules)
     return message === undefined ? [] : [{ path, message }]
   })
-
-/** An option value for comparison: people read values that differ in case, blanks or invisible characters as the same. */
-const folded = (value: string) =>
-  value
-    .normalize("NFKC")
-    .replaceAll(/\p{Cf}/gu, "")
-    .replaceAll(/\s+/g, " ")
-    .trim()
-    .toLowerCase()
 
 const joinFolded = (value: (key: string) => string) => joinOptions((key) => folded(value(key)))
 
@@ -283,6 +285,8 @@ const decideVariant = (
       )
     if (before.length === 0 && variants.length > 0 && isFirstPublishOpen(product))
       return yield* refuse("", "The first publish of the product has not ended yet: add the variant after it.")
+    if (before.length > 0 && entity.firstOption !== null)
+      return yield* refuse("", "The product has got its first option meanwhile: send the form again to see it.")
     const addVariant = (values: Readonly<Record<string, string>>, options: string) => [
       createEntity({ id: entity.id, kind: "variant", parentId: product.id }, entity.attributes, rules, values),
       ...addTo(entity.id, product.storeIds),
@@ -316,10 +320,11 @@ const fileNameOf = (url: string) => {
 const addressRule = { type: "url", maxLength: 2_048 }
 
 const addressMisfit = (url: string): string | undefined => {
-  const isPublic = /^https:\/\//i.test(url) && URL.canParse(url) && new URL(url).username === ""
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  const isPublic = /^https:\/\//i.test(url) && parsed?.username === "" && parsed.password === ""
   return isPublic
     ? (textMisfit(url) ?? misfitOf(addressRule, url))
-    : "must be an address that begins with https://, without a user name"
+    : "must be an address that begins with https://, without a user name or password"
 }
 
 const decideMedia = (
@@ -353,7 +358,8 @@ export const handleOf = (title: string): string =>
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, "-")
     .slice(0, 200)
-    .replaceAll(/^-+|-+$/g, "")
+    // The end may be half of a letter.
+    .replaceAll(/^-+|[-\p{Cs}]+$/gu, "")
 
 /** The entity that a new one belongs to: the product of a variant, or the entity whose gallery shows a picture. */
 export const ownerOf = (entity: NewEntity): EntityId | null =>

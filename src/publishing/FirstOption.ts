@@ -35,11 +35,14 @@ export const findFirstOption = (
     { attributes: there.draft },
     variants.map(({ draft }) => ({ attributes: draft }))
   )
-  const value = valueOf(former.draft, "option1")
-  if (option === undefined || others.length > 0 || option.name === noOption.name || hasNoOptions(former.draft))
-    return undefined
-  return { name: option.name, former: value }
+  if (option === undefined || others.length > 0) return undefined
+  const given = { name: option.name, former: valueOf(former.draft, "option1") || noOption.value }
+  return given.name === noOption.name && given.former === noOption.value ? undefined : given
 }
+
+/** Whether an open publication gives the option that a new request would give. `asked` undefined: it gives none. */
+export const givesOption = (open: FirstOption | undefined, asked: FirstOption | undefined): boolean =>
+  asked === undefined || (open?.name === asked.name && open.former === asked.former)
 
 /** A variant that the store has without an option value, with its value of the first option. */
 export const withFormerValue = (variant: PublishedEntity, firstOption: FirstOption | undefined): PublishedEntity =>

@@ -8,7 +8,7 @@ import { EntityId, type PublicationId, type StoreId } from "../model/Ids.ts"
 import { FirstOption } from "../model/ProductOptions.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import { Publication, type PublishedEntity } from "../platform/Publication.ts"
-import { findFirstOption, withFormerValue } from "./FirstOption.ts"
+import { findFirstOption, givesOption, withFormerValue } from "./FirstOption.ts"
 
 const entityFields = { kind: EntityKind, /** A variant's product, else null. */ productId: Schema.NullOr(EntityId) }
 
@@ -189,14 +189,18 @@ export const toFollowingContents = (
 }
 
 /**
- * Whether two contents are drafts of the same entities at the same revisions. Contents of the kind `Fields` are never equal,
- * because they have no revisions.
+ * Whether an open publication sends what a new request would: drafts of the same entities at the same revisions, and the same first
+ * option, which comes from other entities. Contents of the kind `Fields` are never equal, because they have no revisions.
  */
-export const isSameContent = (left: PublicationContent, right: PublicationContent): boolean => {
-  if (left._tag !== "Draft" || right._tag !== "Draft") return false
-  const revisions = Object.entries(left.revisions)
-  const others = new Map<string, number>(Object.entries(right.revisions))
-  return revisions.length === others.size && revisions.every(([id, revision]) => others.get(id) === revision)
+export const isSameContent = (open: PublicationContent, asked: PublicationContent): boolean => {
+  if (open._tag !== "Draft" || asked._tag !== "Draft") return false
+  const revisions = Object.entries(open.revisions)
+  const others = new Map<string, number>(Object.entries(asked.revisions))
+  return (
+    revisions.length === others.size &&
+    revisions.every(([id, revision]) => others.get(id) === revision) &&
+    givesOption(open.firstOption, asked.firstOption)
+  )
 }
 
 /** Content that sends the last accepted values unchanged, so that the store returns its id for the entity. */

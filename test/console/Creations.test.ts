@@ -77,6 +77,41 @@ layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
     })
   )
 
+  it.effect("a second entity if somebody goes back to a form and types other values", () =>
+    Effect.gen(function* () {
+      const { cookie, fill, send, valuesOf } = yield* aCreator
+      const { answer, form } = yield* fill("/products/new", { title: "Lantern", sku: "L-1", price: "19.90" })
+      const first = leadsTo(answer)
+      for (const values of [{ title: "Torch" }, { sku: "L-2" }, { price: "20" }]) {
+        const again = yield* send("/products/new", { ...form, ...values })
+        assert.strictEqual(again.status, 409)
+        assert.deepStrictEqual(problemsIn(again), [
+          "You have sent this form before with other values, which were created. Send it again to create another one."
+        ])
+        const hidden = sectionsOf(again.text, "/products/new").hidden
+        assert.notStrictEqual(hidden.id, form.id)
+        const second = leadsTo(yield* send("/products/new", { ...form, ...values, ...hidden }))
+        assert.strictEqual(second, `/entity?id=${hidden.id}&note=created`)
+      }
+      assert.strictEqual(leadsTo(yield* send("/products/new", form)), first)
+      assert.strictEqual((yield* valuesOf(idIn(first))).title, "Lantern")
+      assert.match(textOf(yield* ask("/products?search=Lantern", { cookie })), /3 rows on this page/)
+      const address = `/variants/new?of=${idIn(first)}`
+      const large = yield* fill(address, { "option-name": "Size", "option-former": "S", "option-0": "L" })
+      // The product has an option since, which is what the form has created.
+      assert.strictEqual(leadsTo(yield* send("/variants/new", large.form)), leadsTo(large.answer))
+      const other = yield* send("/variants/new", { ...large.form, "option-0": "XL" })
+      assert.strictEqual(other.status, 409)
+      assert.strictEqual(valueIn(other, "option-0"), "XL")
+      const { hidden } = sectionsOf(other.text, "/variants/new")
+      assert.strictEqual(
+        leadsTo(yield* send("/variants/new", { ...large.form, "option-0": "XL", ...hidden })),
+        leadsTo(large.answer)
+      )
+      assert.strictEqual((yield* valuesOf(idIn(first))).options, '[{"name":"Size","values":["S","L","XL"]}]')
+    })
+  )
+
   it.effect("nothing if a chosen store was unlinked meanwhile", () =>
     Effect.gen(function* () {
       const { actor, cookie, files, fill } = yield* aCreator
@@ -126,7 +161,7 @@ layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
       assert.deepStrictEqual([empty.answer.status, problemsIn(empty.answer)], [400, ["Title: must not be empty."]])
       const picture = yield* fill("/media/new", { url: "http://cdn.example/a.png", alt: "x".repeat(513) })
       assert.deepStrictEqual(problemsIn(picture.answer), [
-        "Address: must be an address that begins with https://, without a user name.",
+        "Address: must be an address that begins with https://, without a user name or password.",
         "Alt text: must have at most 512 characters."
       ])
     })

@@ -201,7 +201,7 @@ for (const engine of featureServiceEngines) {
             const taken = [
               { path: "option_values.0", message: "another variant of the product has these option values" }
             ]
-            for (const value of ["xl", " XL ", "X\u200bL", "ＸＬ"])
+            for (const value of ["xl", " XL ", "X\u200bL", "XL\u3164", "ＸＬ"])
               assert.deepStrictEqual(yield* at(product, [value]), taken)
             const translated = { draft_revision: 1, attributes: edits({ option1: "特大" }) }
             yield* (yield* Drafts).updateVersionAttributes(large, b.id, translated)
@@ -281,6 +281,7 @@ for (const engine of featureServiceEngines) {
             assert.strictEqual(yield* handleOf("Zelt, über Zelt"), "zelt-über-zelt-2")
             assert.strictEqual(yield* handleOf("دلة قهوة"), "دلة-قهوة")
             assert.isUndefined(yield* handleOf("!!!"))
+            assert.strictEqual(yield* handleOf(`a${"\u{20000}".repeat(120)}`), `a${"\u{20000}".repeat(99)}`)
             assert.strictEqual(yield* handleOf("Tent", { handle: "own" }), "own")
           })
         )
@@ -551,9 +552,16 @@ for (const engine of featureServiceEngines) {
             const picture = (url: string) =>
               Effect.flatMap(newId, (id) => refused(NewEntity.Media({ id, url, attributes: [], shownBy: null })))
             const notPublic = [
-              { path: "url", message: "must be an address that begins with https://, without a user name" }
+              { path: "url", message: "must be an address that begins with https://, without a user name or password" }
             ]
-            for (const url of ["", "x.png", "http://cdn.example/x.png", "https://", "https://me@cdn.example/x.png"])
+            for (const url of [
+              "",
+              "x.png",
+              "http://cdn.example/x.png",
+              "https://",
+              "https://me@cdn.example/x.png",
+              "https://:pw@cdn.example/x.png"
+            ])
               assert.deepStrictEqual(yield* picture(url), notPublic)
             assert.deepStrictEqual(yield* picture(`https://cdn.example/${"x".repeat(2_048)}`), [
               { path: "url", message: "must have at most 2048 characters" }
@@ -603,11 +611,27 @@ for (const engine of featureServiceEngines) {
               { path: "first_option.former", message: "must not be empty" },
               { path: "option_values.0", message: "must not be empty" }
             ])
+            assert.deepStrictEqual(yield* at(["\u3164"], { name: " ", former: "\u200b" }), [
+              { path: "first_option.name", message: "must not be empty" },
+              { path: "first_option.former", message: "must not be empty" },
+              { path: "option_values.0", message: "must not be empty" }
+            ])
+            const isNone = 'must not be "Default Title", which says that a variant has no options'
+            assert.deepStrictEqual(yield* at(["Default Title"], { name: "Size", former: "default  title" }), [
+              { path: "first_option.former", message: isNone },
+              { path: "option_values.0", message: isNone }
+            ])
             assert.deepStrictEqual(yield* at(["L", "M"], { name: "Size", former: "S" }), [
               { path: "option_values", message: "must have one value" }
             ])
             assert.deepStrictEqual(yield* at(["S"], { name: "Size", former: "S" }), [
               { path: "option_values.0", message: "another variant of the product has these option values" }
+            ])
+            const sized = yield* anEntity("product", { title: "Rope" })
+            yield* anEntity("variant", { option1: "20 m" }, { of: sized })
+            // Somebody else gave the product its first option after the form was opened.
+            assert.deepStrictEqual(yield* refused(yield* aVariant(sized, ["L"], { name: "Size", former: "S" })), [
+              { path: "", message: "The product has got its first option meanwhile: send the form again to see it." }
             ])
             yield* anEntity("variant", { sku: "T-2" }, { of: product.id })
             assert.deepStrictEqual(yield* at(["L"], { name: "Size", former: "S" }), [

@@ -5,11 +5,12 @@ import { ActivityDay, ConnectionChange } from "../../src/connections/ActivityRec
 import { ActivityRepo } from "../../src/connections/ActivityRepo.ts"
 import { firstPart, Undo } from "../../src/connections/Undo.ts"
 import { FieldUndo, type UndoWindow } from "../../src/connections/UndoRules.ts"
+import { NewEntity } from "../../src/drafts/Creation.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { Actor } from "../../src/model/Actor.ts"
 import { PimLocked } from "../../src/model/Errors.ts"
-import { AccountId, ConnectionId, type EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
+import { AccountId, ConnectionId, EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
 import { plusMicros } from "../../src/model/Timestamp.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
@@ -462,6 +463,19 @@ for (const engine of serviceEngines) {
             const grown = named("grown", yield* aProduct("Grown"))
             const grownBy = yield* anEntity("variant", { sku: "G-2" }, { on: [here], of: grown.id })
             yield* add(actor, grownBy)
+            const firstOption = { name: "Size", former: "S" }
+            const aVariant = (productId: EntityId) =>
+              Effect.tap(mintId(EntityId), (id) =>
+                drafts.create(NewEntity.Variant({ id, productId, attributes: [], optionValues: ["L"], firstOption }))
+              )
+            const bred = named("bred", yield* aProduct("Bred"))
+            const bredBy = yield* aVariant(bred.id)
+            // Its new variant is on the other store only.
+            const elsewhere = named("elsewhere", yield* aProduct("Elsewhere"))
+            yield* anEntity("variant", { sku: "E-2" }, { on: [here], of: elsewhere.id })
+            const posed = named("posed", yield* aProduct("Posed"))
+            const picture = { id: yield* mintId(EntityId), url: "https://cdn.example/p.png", attributes: [] }
+            yield* drafts.create(NewEntity.Media({ ...picture, shownBy: posed.id }))
             const shown = named("shown", yield* aProduct("Shown"))
             yield* show(shown.variant, yield* aPicture([there]), [there])
             // The picture was on the store, and somebody described it there, before the product came.
@@ -492,26 +506,41 @@ for (const engine of serviceEngines) {
                 .map(({ entityId, left }) => `${names.get(entityId)} ${left}`)
                 .sort()
             const kept = [
+              "bred edited_since",
               "grown edited_since",
               "hidden edited_since",
               "late edited_since",
               "live kept_on_store",
+              "posed edited_since",
               "shown edited_since"
             ]
             assert.deepStrictEqual(
               additions((yield* review(over)).fields),
-              [...kept, "charted null", "collection null", "cover null", "single null"].sort()
+              [...kept, "elsewhere null", "charted null", "collection null", "cover null", "single null"].sort()
             )
             const done = yield* undo.run(connectionId, over, firstPart)
             assert.deepStrictEqual(additions(done.left), kept)
             const isThere = (id: EntityId) =>
               Effect.map(drafts.projections(id), (all) => all.some(({ store_id }) => store_id === there.id))
-            const leaving = [charted.id, charted.variant, single.id, collection.id, cover.id]
+            const leaving = [elsewhere.id, charted.id, charted.variant, single.id, collection.id, cover.id]
             assert.deepStrictEqual(
               yield* Effect.forEach(leaving, isThere),
               leaving.map(() => false)
             )
-            const staying = [chart, grownBy, hidden.id, grown.id, shown.id, live.id, late.id, late.variant]
+            const staying = [
+              chart,
+              bred.id,
+              bredBy,
+              posed.id,
+              picture.id,
+              grownBy,
+              hidden.id,
+              grown.id,
+              shown.id,
+              live.id,
+              late.id,
+              late.variant
+            ]
             assert.deepStrictEqual(
               yield* Effect.forEach(staying, isThere),
               staying.map(() => true)

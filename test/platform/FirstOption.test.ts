@@ -203,6 +203,25 @@ describe.skipIf(adminSchema === undefined)("the first option of a product that i
       })
     )
 
+    it.effect("may be named Title, and stays when a publish of its variant that was requested before comes later", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const shop = yield* aLiveProduct
+        yield* publish(shop.store, { ...shop.added, firstOption: { name: "Title", former: "S" } })
+        const { firstOption: _, ...rest } = shop.former
+        const earlier = { ...rest, attributes: attributesOf({ option1: "Default Title", price: "3.00" }) }
+        yield* publish(shop.store, earlier)
+        assert.deepStrictEqual(shop.live.optionList, [{ name: "Title", values: ["S", "L"] }])
+        assert.deepStrictEqual(
+          shop.live.variantList.map(({ options: own, price }) => [own, price]),
+          [
+            [[{ name: "Title", value: "S" }], "3.00"],
+            [[{ name: "Title", value: "L" }], "0.00"]
+          ]
+        )
+      })
+    )
+
     it.effect("is given to a product that is known from a file only, whose variant has neither our id nor a SKU", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient

@@ -19,7 +19,7 @@ import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
 import { idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { fieldOf, formNames, formOf, type NewEntityForm, namesOf, newEntityOf } from "./NewEntityForm.ts"
+import { fieldOf, formNames, formOf, isAsTyped, type NewEntityForm, namesOf, newEntityOf } from "./NewEntityForm.ts"
 import { NewEntityPage, type Owner } from "./NewEntityPage.tsx"
 
 const routes = {
@@ -37,6 +37,9 @@ const routes = {
 const maxSuggested = 100
 
 const isTaken = ({ issues }: ValidationFailed) => issues.some(({ path }) => path === "id")
+
+const sentBefore: Sentence =
+  "You have sent this form before with other values, which were created. Send it again to create another one."
 
 /** The problem of each field of the form, and those of the form as a whole. */
 const misfitsOf = (t: Words, kind: EntityKind, { issues }: ValidationFailed, options: Owner["options"]) =>
@@ -89,6 +92,17 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
         return { kind: ofOwner, record, options: optionsOf(record, variants) }
       })
 
+    /** What the form has created: with these values, or with others, if somebody went back to it. */
+    const createdBy = (kind: EntityKind, id: EntityId, form: NewEntityForm) =>
+      Effect.gen(function* () {
+        const [created] = yield* drafts.sheets(kind, [id])
+        if (created === undefined) return "nothing"
+        const variantIds = kind === "product" ? (yield* catalog.get(kind, id)).variantIds : []
+        const [variant] = yield* drafts.sheets("variant", variantIds.slice(0, 1))
+        const values = { own: created.attributes, variant: variant?.attributes ?? {} }
+        return isAsTyped(kind, form, values) ? "this" : "another"
+      })
+
     const begin = (kind: EntityKind): Handler =>
       asVisitor((visitor, request) =>
         Effect.gen(function* () {
@@ -132,17 +146,24 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
           )
           if (entity === undefined) return yield* new NotFound()
           const done = after(kind, id, owner, given)
+          const content = { visitor, stores: all, kind, owner, form }
+          const refuse = (misfits: ReadonlyArray<Misfit>, status: number, formId = id) =>
+            html(visitor, <NewEntityPage {...content} id={formId} misfits={misfits} />, { status })
+          const sentAgain = Effect.gen(function* () {
+            if ((yield* createdBy(kind, id, form)) !== "another") return done
+            return refuse([{ field: "", message: sentBefore }], 409, yield* mintId(EntityId))
+          })
+          // Before anything else is checked, because what the form has created may have changed the options of the product.
+          if ((yield* createdBy(kind, id, form)) !== "nothing") return yield* sentAgain
           const outdated = outdatedIn(given, form, owner, chosen.length)
-          const content = { visitor, stores: all, kind, id, owner, form }
-          const refuse = (misfits: ReadonlyArray<Misfit>, status: number) =>
-            html(visitor, <NewEntityPage {...content} misfits={misfits} />, { status })
           if (outdated !== undefined) return refuse([{ field: "", message: outdated }], 409)
           return yield* drafts.create(entity).pipe(
             Effect.as(done),
             Effect.catchTags({
-              // The form was sent twice.
               ValidationFailed: (error) =>
-                Effect.succeed(isTaken(error) ? done : refuse(misfitsOf(t, kind, error, owner?.options ?? []), 400)),
+                isTaken(error)
+                  ? sentAgain
+                  : Effect.succeed(refuse(misfitsOf(t, kind, error, owner?.options ?? []), 400)),
               PimLocked: () => Effect.succeed(refuse([{ field: "", message: lockedMessage }], 423))
             })
           )

@@ -1,10 +1,10 @@
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { NewEntity } from "../../drafts/Creation.ts"
-import type { EntityKind } from "../../model/Attribute.ts"
+import { type Attributes, type EntityKind, valueOf } from "../../model/Attribute.ts"
 import type { AttributeEdit } from "../../model/AttributeRules.ts"
 import type { Issue } from "../../model/Errors.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
-import type { FirstOption, ProductOptions } from "../../model/ProductOptions.ts"
+import { type FirstOption, joinOptions, optionKeys, type ProductOptions } from "../../model/ProductOptions.ts"
 import type { Sentence } from "../languages/Words.tsx"
 
 /** A text field of the form. `of`: the entity whose attribute it is, if not the new one itself. */
@@ -76,6 +76,18 @@ export const formOf = (kind: EntityKind, given: Parameters): NewEntityForm => {
       .filter((name) => name.startsWith(formNames.store))
       .map((name) => name.slice(formNames.store.length))
   }
+}
+
+/** Whether an entity, and the first variant of a new product, have the values of the form. */
+export const isAsTyped = (
+  kind: EntityKind,
+  form: NewEntityForm,
+  { own, variant }: { readonly own: Attributes; readonly variant: Attributes }
+): boolean => {
+  const hasText = ({ key, of }: NewField) => valueOf(of === "variant" ? variant : own, key) === form.values[key]
+  const typed = new Map<string, string>(optionKeys.map((key, index) => [key, form.optionValues[index] ?? ""]))
+  const hasOptions = joinOptions((key) => valueOf(own, key)) === joinOptions((key) => typed.get(key) ?? "")
+  return newFields[kind].every(hasText) && (kind !== "variant" || hasOptions)
 }
 
 /** The ids that the form creates, and the entity that the new one belongs to. */

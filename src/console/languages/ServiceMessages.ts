@@ -81,9 +81,11 @@ export const rules: ReadonlyArray<Sentence> = [
   "must be text of at most {count} characters",
   "is on the platform {platform}, for which this process has no adapter: nothing can be published to it",
   "must not be empty",
+  "The product has got its first option meanwhile: send the form again to see it.",
   'must not contain " / "',
+  'must not be "Default Title", which says that a variant has no options',
   "must not contain U+0000",
-  "must be an address that begins with https://, without a user name",
+  "must be an address that begins with https://, without a user name or password",
   "must have one value",
   "must have a value for each option: {choices}"
 ]

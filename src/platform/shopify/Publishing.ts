@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { valueOf } from "../../model/Attribute.ts"
-import { hasNoOptions, noOption } from "../../model/ProductOptions.ts"
+import { hasNoOptions } from "../../model/ProductOptions.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
 import {
   PlatformOutcomeUnknown,
@@ -84,8 +84,8 @@ const makePublishVariant =
       const current = yield* makeLookups(client).variant(store, publication)
       const names = yield* giveFirstOption(client, store, product, publication.firstOption)
       yield* failIfOtherOptions(names, publication.firstOption)
-      // A variant without option values was requested before its product had options. It keeps the value that it has there.
-      const isLeft = current !== null && names[0] !== noOption.name && hasNoOptions(publication.attributes)
+      // A variant without option values may have been requested before its product had options. It keeps the value that it has there.
+      const isLeft = current !== null && hasNoOptions(publication.attributes)
       const input = {
         ...Mapping.variantInput(publication),
         ...(isLeft ? {} : { optionValues: Mapping.optionValuesOf(publication, names) })
