@@ -88,6 +88,8 @@ describe.skipIf(!chromiumIsThere)("the order of variants and products in Chromiu
           yield* Effect.promise(async () => {
             for (const width of sizes) {
               await page.setViewportSize({ width, height: 900 })
+              const ticked = page.getByRole("checkbox", { name: "Axe" })
+              await ticked.check()
               await press(page, "Move Cup up", "Cup is number 2 of 4 now: saved as a draft.")
               await waitForOrder(page, "ACBD")
               assert.strictEqual(await focused(page), "Move Cup up")
@@ -108,6 +110,7 @@ describe.skipIf(!chromiumIsThere)("the order of variants and products in Chromiu
               assert.strictEqual(await focused(page), "Move Dip to this position")
               await press(page, "Undo", "Dip is number 4 of 4 now")
               await waitForOrder(page, "ABCD")
+              assert.isTrue(await ticked.isChecked())
               await page.getByText("These stores sort the collection by themselves").waitFor()
               if (javaScriptEnabled) await assertAccessible(page, `products-moved-${width}`)
             }

@@ -237,6 +237,55 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
     })
   )
 
+  it.effect("a move keeps the ticked products, and a change of the products keeps the page", () =>
+    Effect.gen(function* () {
+      const { address, collection, cookie, members, products, send, tent } = yield* aCollection(102)
+      const csrf = csrfOf(yield* ask(address, { cookie }))
+      const [one, last, before] = [first(products), first(products, 101), first(products, 100)]
+      const cursor = decodeURIComponent(/cursor=([^"&]+)/.exec((yield* ask(address, { cookie })).text)?.[1] ?? "")
+      const state = { search: "P", from: "newest", cursor }
+      const tickedIn = ({ text }: Answer) =>
+        [...text.matchAll(/<input type="checkbox"[^>]* name="product-([^"]*)"[^>]* checked/g)].map(([, id]) => id)
+      const shown = new URLSearchParams({ id: collection, ...state })
+      const ticks = { [`product-${before}`]: "yes", [`product-${tent}`]: "yes" }
+      const up = yield* send(`${last} up`, { ...state, ...ticks })
+      const query = new URLSearchParams({ ...ticks, note: `ordered ${last} 102 101 102` })
+      assert.strictEqual(leadsTo(up), `/collections/products?${shown}&${query}#move-${last}-up`)
+      const page = yield* followed(cookie, up)
+      assert.deepStrictEqual(tickedIn(page), [before])
+      // An arrow sends the form of the checkboxes; the forms of the positions and of the undo have the ticked products as hidden fields.
+      assert.include(buttonIn(page, `move-${last}-up`), 'form="members-form" formaction="/collections/products/move"')
+      assert.lengthOf(page.text.match(new RegExp(`type="hidden" name="product-${before}" value="yes"`, "g")) ?? [], 3)
+      const refused = yield* send(`${last} to`, { ...state, ...ticks, position: "0" })
+      assert.deepStrictEqual([refused.status, tickedIn(refused)], [400, [before]])
+      const many = Object.fromEntries(products.slice(0, 21).map((id) => [`product-${id}`, "yes"]))
+      assert.notInclude(leadsTo(yield* send(`${last} up`, { ...state, ...many })), "product-")
+      assertNotThere(yield* send(`${last} up`, { "product-x": "yes" }))
+      const change = (does: string, ids: ReadonlyArray<EntityId>) =>
+        ask("/collections/products", {
+          cookie,
+          form: {
+            csrf,
+            id: collection,
+            ...state,
+            do: does,
+            ...Object.fromEntries(ids.map((id) => [`product-${id}`, "yes"]))
+          }
+        })
+      assert.strictEqual(leadsTo(yield* change("add", [tent])), `/collections/products?${shown}&note=added`)
+      const removed = yield* change("remove", [tent])
+      assert.strictEqual(leadsTo(removed), `/collections/products?${shown}&note=removed`)
+      // The second page is gone, so the first one is shown.
+      const gone = yield* change("remove", products.filter((id) => id !== one).slice(-50))
+      assert.lengthOf(yield* members, 52)
+      assert.lengthOf(titlesIn(yield* followed(cookie, gone)), 52)
+      // Links and the search keep the part of the other list.
+      const links = [...page.text.matchAll(/href="([^"]*)#add"/g)].map(([, to]) => to?.replaceAll("&amp;", "&") ?? "")
+      assert.lengthOf(links, 1)
+      for (const to of links) assert.include(to, `cursor=${encodeURIComponent(cursor)}`)
+    })
+  )
+
   it.effect("a bad position is refused at its field, and stays in it", () =>
     Effect.gen(function* () {
       const { members, products, send } = yield* aCollection(3)
@@ -293,6 +342,9 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
       const sentence = `These stores sort the collection by themselves, so the order here has no effect there: ${shop.name}.`
       assert.strictEqual(yield* says, sentence)
       assert.notInclude(sentence, files.domain)
+      // A shop of the demo keeps the order here if it gets none.
+      yield* set({ sort_order: "" })
+      assert.isUndefined(yield* says)
     })
   )
 })

@@ -92,6 +92,7 @@ const MoveButton = ({
   ...others
 }: Pick<Move, "by" | "id"> & {
   readonly form: string
+  readonly formAction?: string | undefined
   readonly value: string
   readonly class?: string
   readonly disabled?: boolean
@@ -100,20 +101,22 @@ const MoveButton = ({
   readonly children: ComponentChildren
 }) => <button type="submit" class="plain" id={moveControlId(id, by)} name={moveFields.move} value={value} {...others} />
 
-/** The buttons that move an item one place up and down. */
+/** The buttons that move an item one place up and down. `action`: where they send their form, if that form does something else. */
 export const MoveButtons = ({
+  action,
   count,
   form,
   id,
   name,
   place
-}: Movable & { readonly place: number; readonly count: number }) => {
+}: Movable & { readonly place: number; readonly count: number; readonly action?: string }) => {
   const t = useWords()
   const Button = ({ by }: { readonly by: "up" | "down" }) => (
     <MoveButton
       by={by}
       id={id}
       form={form}
+      formAction={action}
       class="plain icon-only"
       value={`${id} ${by}`}
       disabled={place === (by === "up" ? 1 : count)}
