@@ -126,7 +126,10 @@ export const editInPlace = (updated: () => void): void => {
 
   document.addEventListener("submit", (event) => {
     const { submitter, target: form } = event
-    if (!(form instanceof HTMLFormElement) || !form.matches(forms)) return
+    if (!(form instanceof HTMLFormElement)) return
+    // A move of a variant loads the page again, so a changed cell is saved first.
+    if (form.matches("#variant-move") && saveFirst(() => form.requestSubmit(submitter))) event.preventDefault()
+    if (!form.matches(forms)) return
     event.preventDefault()
     if (isBusy) return
     const id = form.matches("table[data-grid] *") ? `${form.closest("td")?.id}-edit` : ""
