@@ -114,6 +114,18 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
     })
   )
 
+  it.effect("the review of a publish says that only the order of the variants changes", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, lamp, send, shop, variants } = yield* aLamp(2)
+      yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
+        apply([CatalogChange.AcceptPublish({ entityId: lamp, storeId: shop.id })])
+      ).pipe(actingAs(actor))
+      yield* send(`${first(variants)} down`)
+      const review = wordsOf(mainOf(yield* ask(`/entity/review?id=${lamp}`, { cookie })))
+      assert.include(review, "Field Live New value Variants 2 entries 2 entries in another order")
+    })
+  )
+
   it.effect("a variant that moves to another page of the table is shown there", () =>
     Effect.gen(function* () {
       const { cookie, lamp, send, variants } = yield* aLamp(27)
@@ -313,8 +325,13 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
         const { accountId, actor, collection, members, products, send, tent } = made
         const [one, two, three] = [first(products), first(products, 1), first(products, 2)]
         yield* Effect.flatMap(Drafts, (drafts) => drafts.changeMembers(collection, [], [one])).pipe(actingAs(actor))
-        assertNotThere(yield* send(`${one} down`))
-        assertNotThere(yield* send(`${tent} up`))
+        for (const product of [one, tent]) {
+          const left = yield* send(`${product} down`)
+          assert.deepStrictEqual(
+            [left.status, alertIn(left), titlesIn(left)],
+            [404, "The product is not in the collection any more.", ["P2", "P3"]]
+          )
+        }
         assertNotThere(yield* send(`${two} down`, { id: tent }))
         assertForeignForm(yield* send(`${two} down`, { csrf: "x" }))
         const { cookie: viewer } = yield* aBrowser(accountId, `viewer-${one}@example.com`, "view")

@@ -61,6 +61,30 @@ const shownIn = (given: Parameters): Shown => ({
 const tickedIn = (given: Parameters) =>
   Effect.map(idsOf(EntityId, given, memberFields.product), (ids): ReadonlySet<EntityId> => new Set(ids))
 
+/** Finds the names of the stores that sort a collection by themselves. */
+const makeSortingOf = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const platforms = yield* PlatformRegistry
+  const stores = yield* Stores
+
+  /** Whether a store sorts a collection that has this order there. */
+  const sortsItself = ({ platform }: Store, order: string) =>
+    order === ""
+      ? Option.exists(platforms.find(platform), ({ sortsByDefault }) => sortsByDefault)
+      : platform !== filesOnly && order !== "manual"
+
+  return (id: EntityId) =>
+    Effect.gen(function* () {
+      const versions = yield* catalog.versions("collection", id)
+      const linked = yield* stores.list
+      return versions.flatMap(({ attributes, store_id }) => {
+        const order = attributes.find(({ key }) => key === "sort_order")?.value ?? ""
+        const store = linked.find((each) => each.id === store_id)
+        return store === undefined || !sortsItself(store, order) ? [] : [store.name]
+      })
+    })
+})
+
 /** The page that changes the products of a collection. */
 export const collectionProducts: Surface<
   Catalog | Drafts | MerchantLists | Pictures | PlatformRegistry | Stores | PageServices
@@ -71,27 +95,9 @@ export const collectionProducts: Surface<
     const drafts = yield* Drafts
     const lists = yield* MerchantLists
     const pictures = yield* Pictures
-    const platforms = yield* PlatformRegistry
-    const stores = yield* Stores
     const { asVisitor, withForm } = yield* makePageHandlers
 
-    /** Whether a store sorts a collection that has this order there. */
-    const sortsItself = ({ platform }: Store, order: string) =>
-      order === ""
-        ? Option.exists(platforms.find(platform), ({ sortsByDefault }) => sortsByDefault)
-        : platform !== filesOnly && order !== "manual"
-
-    /** The names of the stores that sort a collection by themselves. */
-    const sortingOf = (id: EntityId) =>
-      Effect.gen(function* () {
-        const versions = yield* catalog.versions("collection", id)
-        const linked = yield* stores.list
-        return versions.flatMap(({ attributes, store_id }) => {
-          const order = attributes.find(({ key }) => key === "sort_order")?.value ?? ""
-          const store = linked.find((each) => each.id === store_id)
-          return store === undefined || !sortsItself(store, order) ? [] : [store.name]
-        })
-      })
+    const sortingOf = yield* makeSortingOf
 
     const show = (visitor: Visitor, given: Parameters, { moved, note, refusal, status = 200, typed }: Said) =>
       Effect.gen(function* () {
@@ -167,7 +173,11 @@ export const collectionProducts: Surface<
             return seeOther(`${addressOf(id, shownIn(form), [...ticked, ...said])}#${control}`)
           }
           const error = written.left
-          if (error._tag === "NotFound") return yield* error
+          if (error._tag === "NotFound")
+            return yield* show(visitor, form, {
+              refusal: "The product is not in the collection any more.",
+              status: 404
+            })
           const typed = { id: move.id, position: move.typed }
           if (error._tag === "PimLocked")
             return yield* show(visitor, form, {
