@@ -14,7 +14,7 @@ import {
   wholeProductsOf
 } from "./CatalogChange.ts"
 import { isEmpty, planChanges, stateAfter } from "./ChangePlan.ts"
-import { DraftsRepo } from "./DraftsRepo.ts"
+import { DraftsRepo, type ReadExtent } from "./DraftsRepo.ts"
 import { layerChanges } from "./History.ts"
 import { type Author, HistoryRepo } from "./HistoryRepo.ts"
 import { isStill, makeImportedPlans, type PlannedAhead } from "./ImportedPlans.ts"
@@ -69,8 +69,8 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
     ) => Effect.Effect<void, Refusal | PimLocked, CurrentActor>
     /**
      * As `apply`, for changes that depend on the current state. `decide` gets that state under the locks; if the transaction is
-     * repeated, it is called again. The changes may write only `owners`, and refer only to these and `references`. Returns the
-     * state after the changes.
+     * repeated, it is called again. The changes may write only `owners`, and refer only to these and `references`. `extent`: what
+     * `decide` gets; by default variants are summarized and members are not read. Returns the state after the changes.
      *
      * Errors of `decide` come first, then PimLocked, then RevisionConflict: a current revision differs from the one that the
      * decision is based on.
@@ -78,7 +78,8 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
     readonly applyDecided: <E>(
       owners: ReadonlyArray<EntityId>,
       decide: (locked: LockedCatalog) => Effect.Effect<Decision, E>,
-      references?: ReadonlyArray<EntityId>
+      references?: ReadonlyArray<EntityId>,
+      extent?: ReadExtent
     ) => Effect.Effect<LockedCatalog, E | Refusal | PimLocked | RevisionConflict, CurrentActor>
     /**
      * As `applyDecided`, for a batch whose parts can fail separately. `decide` returns the changes and the outcome of each part.
@@ -172,7 +173,12 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
       return {
         apply: Effect.fn("CatalogChanges.apply")((changes) => applyFor(null, changes)),
         applyDropped: Effect.fn("CatalogChanges.applyDropped")(applyFor),
-        applyDecided: Effect.fn("CatalogChanges.applyDecided")(function* (owners, decide, references = []) {
+        applyDecided: Effect.fn("CatalogChanges.applyDecided")(function* (
+          owners,
+          decide,
+          references = [],
+          extent = "summarized"
+        ) {
           const actor = yield* CurrentActor
           const by = yield* history.nameOf(actor)
           return yield* transaction
@@ -180,7 +186,7 @@ export class CatalogChanges extends Context.Tag("catalog/CatalogChanges")<
               Effect.gen(function* () {
                 const holder = yield* importLock.share(actor.accountId)
                 const read = Option.isSome(holder) ? drafts.read : drafts.lock
-                const locked = yield* read(actor.accountId, owners, references, "summarized")
+                const locked = yield* read(actor.accountId, owners, references, extent)
                 const { basedOn, changes } = yield* decide(locked)
                 if (Option.isSome(holder)) return yield* new PimLocked()
                 for (const [entityId, revision] of basedOn) {

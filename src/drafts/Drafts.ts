@@ -245,8 +245,9 @@ const makeMoves = (catalog: CatalogRepo["Type"], writeMoved: ReturnType<typeof m
   }
 }
 
-/** The place of a moved item, from 1, and the number of items in its list. */
+/** The places of a moved item before and after the move, from 1, and the number of items in its list. */
 interface NewPlace {
+  readonly before: number
   readonly place: number
   readonly count: number
 }
@@ -258,15 +259,20 @@ const makeOrders = (changes: CatalogChanges["Type"]) => {
     change: CatalogChange,
     orderIn: (locked: LockedCatalog) => ReadonlyArray<EntityId>
   ) =>
-    changes
-      .applyDecided([owner], () => Effect.succeed(onAnyRevision([change])))
-      .pipe(
+    Effect.suspend(() => {
+      let before = 0
+      const decide = (locked: LockedCatalog) => {
+        before = orderIn(locked).indexOf(id) + 1
+        return Effect.succeed(onAnyRevision([change]))
+      }
+      return changes.applyDecided([owner], decide, [], "complete").pipe(
         Effect.map((locked): NewPlace => {
           const order = orderIn(locked)
-          return { place: order.indexOf(id) + 1, count: order.length }
+          return { before, place: order.indexOf(id) + 1, count: order.length }
         }),
         Effect.catchTag("RevisionConflict", Effect.die)
       )
+    })
   return {
     /**
      * Moves a variant among the variants of its product, whatever else changed meanwhile. NotFound: the variant is not one of the product.

@@ -42,6 +42,8 @@ export interface PlatformDescription {
   readonly domainMisfit: (domain: string) => string | undefined
   /** Whether only this platform has stores at the domain. Stores of other adapters cannot be linked there. */
   readonly ownsDomain: (domain: string) => boolean
+  /** Whether a store sorts the products of a collection that has no `sort_order`. Otherwise they are in the order that was published. */
+  readonly sortsByDefault: boolean
   /** The address of a smaller copy of a picture, if the platform's hosts make one. Undefined: they do not serve the picture. */
   readonly smallerPicture: (picture: URL, width: number) => URL | undefined
 }

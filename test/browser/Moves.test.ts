@@ -79,6 +79,29 @@ describe.skipIf(!chromiumIsThere)("the order of variants and products in Chromiu
         })
       )
 
+    it.scoped("a price that was typed is saved before a variant moves", () =>
+      Effect.gen(function* () {
+        const { cookie, lamp } = yield* anOrder
+        const { complaints, page } = yield* openAs(cookie, `/entity?id=${lamp}`)
+        yield* Effect.promise(async () => {
+          const prices = page.getByRole("row").filter({ hasText: "Bag" }).locator("td[data-label=Price]").first()
+          await prices.locator("a.edit").click()
+          await prices.locator("form.cell [name=value]").fill("7.50")
+          await press(page, "Move Cup up", "Cup is number 2 of 4 now")
+          await waitForOrder(page, "ACBD")
+          assert.include(await prices.textContent(), "7.50")
+          // A price that is refused stays open, and nothing moves.
+          await prices.locator("a.edit").click()
+          await prices.locator("form.cell [name=value]").fill("cheap")
+          await page.getByRole("button", { name: "Move Cup down", exact: true }).press("Enter")
+          await page.locator("form.cell [aria-invalid=true]").waitFor()
+          assert.strictEqual(await prices.locator("form.cell [name=value]").inputValue(), "cheap")
+          await waitForOrder(page, "ACBD")
+        })
+        assertNoComplaints(complaints, 400)
+      })
+    )
+
     for (const javaScriptEnabled of [false, true])
       it.scoped(`products are moved by the keyboard, ${javaScriptEnabled ? "with" : "without"} JavaScript`, () =>
         Effect.gen(function* () {
@@ -88,6 +111,8 @@ describe.skipIf(!chromiumIsThere)("the order of variants and products in Chromiu
           yield* Effect.promise(async () => {
             for (const width of sizes) {
               await page.setViewportSize({ width, height: 900 })
+              const ticked = page.getByRole("checkbox", { name: "Axe" })
+              await ticked.check()
               await press(page, "Move Cup up", "Cup is number 2 of 4 now: saved as a draft.")
               await waitForOrder(page, "ACBD")
               assert.strictEqual(await focused(page), "Move Cup up")
@@ -108,6 +133,7 @@ describe.skipIf(!chromiumIsThere)("the order of variants and products in Chromiu
               assert.strictEqual(await focused(page), "Move Dip to this position")
               await press(page, "Undo", "Dip is number 4 of 4 now")
               await waitForOrder(page, "ABCD")
+              assert.isTrue(await ticked.isChecked())
               await page.getByText("These stores sort the collection by themselves").waitFor()
               if (javaScriptEnabled) await assertAccessible(page, `products-moved-${width}`)
             }

@@ -395,14 +395,14 @@ for (const engine of featureServiceEngines) {
             const id = yield* anEntity("collection", { title: "Summer" }, { on: [a] })
             yield* drafts.changeMembers(id, [tent, stove, map], [])
             yield* (yield* CatalogChanges).apply([CatalogChange.AcceptPublish({ entityId: id, storeId: a.id })])
-            for (const [product, to, place, order] of [
-              [map, "up", 2, [tent, map, stove]],
-              [tent, "down", 2, [map, tent, stove]],
-              [stove, 1, 1, [stove, map, tent]],
-              [map, 3, 3, [stove, tent, map]]
+            for (const [product, to, from, place, order] of [
+              [map, "up", 3, 2, [tent, map, stove]],
+              [tent, "down", 1, 2, [map, tent, stove]],
+              [stove, 1, 3, 1, [stove, map, tent]],
+              [map, 3, 2, 3, [stove, tent, map]]
             ] as const) {
               const before = yield* drafts.get(id, null)
-              assert.deepStrictEqual(yield* drafts.moveMember(id, product, to), { place, count: 3 })
+              assert.deepStrictEqual(yield* drafts.moveMember(id, product, to), { before: from, place, count: 3 })
               assert.deepStrictEqual(yield* membersOf(id), [...order])
               const after = yield* drafts.get(id, null)
               assert.deepStrictEqual(
@@ -425,7 +425,7 @@ for (const engine of featureServiceEngines) {
                 ] as const,
                 ([product, to, place]) =>
                   Effect.map(drafts.moveMember(id, product, to), (at) =>
-                    assert.deepStrictEqual(at, { place, count: 3 })
+                    assert.deepStrictEqual(at, { before: place, place, count: 3 })
                   )
               )
             )
@@ -490,13 +490,13 @@ for (const engine of featureServiceEngines) {
               all.map(({ pending_publish }) => pending_publish)
             )
             // The second store does not have the medium one, so its order did not change there.
-            assert.deepStrictEqual(yield* drafts.moveVariant(product, medium, "up"), { place: 1, count: 3 })
+            assert.deepStrictEqual(yield* drafts.moveVariant(product, medium, "up"), { before: 2, place: 1, count: 3 })
             assert.deepStrictEqual(yield* variantsOf, [medium, small, large])
             assert.deepStrictEqual(yield* pendingOn, [true, false])
-            assert.deepStrictEqual(yield* drafts.moveVariant(product, small, "down"), { place: 3, count: 3 })
+            assert.deepStrictEqual(yield* drafts.moveVariant(product, small, "down"), { before: 2, place: 3, count: 3 })
             assert.deepStrictEqual(yield* variantsOf, [medium, large, small])
             assert.deepStrictEqual(yield* pendingOn, [true, true])
-            assert.deepStrictEqual(yield* drafts.moveVariant(product, small, 1), { place: 1, count: 3 })
+            assert.deepStrictEqual(yield* drafts.moveVariant(product, small, 1), { before: 3, place: 1, count: 3 })
             assert.deepStrictEqual(yield* variantsOf, [small, medium, large])
             assert.deepStrictEqual(yield* pendingOn, [false, false])
             assert.deepStrictEqual(

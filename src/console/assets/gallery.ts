@@ -3,7 +3,7 @@
  * saved by the form of the page, which the buttons use without this script.
  */
 import { onward } from "./grid.ts"
-import { around } from "./morph.ts"
+import { addField, around } from "./morph.ts"
 
 /** Movement of the mouse, in CSS pixels, after which a press is a drag and not a click. */
 const dragDistance = 6
@@ -23,11 +23,7 @@ const put = (list: HTMLElement, item: HTMLElement, place: number): void => {
 const save = (list: HTMLElement, item: HTMLElement): void => {
   const form = document.getElementById(list.dataset.gallery ?? "")
   if (!(form instanceof HTMLFormElement)) return
-  const field = document.createElement("input")
-  field.type = "hidden"
-  field.name = "move"
-  field.value = `${item.dataset.picture} ${placeOf(list, item)} handle`
-  form.append(field)
+  addField(form, { name: "move", value: `${item.dataset.picture} ${placeOf(list, item)} handle` })
   form.requestSubmit()
 }
 

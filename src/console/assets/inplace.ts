@@ -4,7 +4,7 @@
  * opened as without this script.
  */
 import { arrangeGrids, openControl, saveChanged } from "./grid.ts"
-import { around, focusContent, morph } from "./morph.ts"
+import { addField, around, focusContent, morph } from "./morph.ts"
 
 /** Selectors of the links and forms that are sent without leaving the page. */
 const links = "table[data-grid] :is(a.edit, a.cancel), a[data-drawer]"
@@ -126,24 +126,24 @@ export const editInPlace = (updated: () => void): void => {
 
   document.addEventListener("submit", (event) => {
     const { submitter, target: form } = event
-    if (!(form instanceof HTMLFormElement) || !form.matches(forms)) return
+    if (!(form instanceof HTMLFormElement)) return
+    // A move of a variant loads the page again, so a changed cell is saved first.
+    if (form.matches("#variant-move") && saveFirst(() => form.requestSubmit(submitter))) event.preventDefault()
+    if (!form.matches(forms)) return
     event.preventDefault()
     if (isBusy) return
     const id = form.matches("table[data-grid] *") ? `${form.closest("td")?.id}-edit` : ""
     const sendForm = () => {
-      const fields = [...new FormData(form, submitter)].map(([name, value]) => [name, String(value)])
+      // These forms have no files.
+      const body = new URLSearchParams([...new FormData(form, submitter)] as Array<[string, string]>)
       // Text that is typed from now on would be lost.
       for (const control of form.querySelectorAll<HTMLInputElement>("input, textarea")) control.readOnly = true
       const otherwise = () => {
-        if (submitter instanceof HTMLButtonElement) {
-          const { name, value } = submitter
-          form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }))
-        }
+        if (submitter instanceof HTMLButtonElement) addField(form, submitter)
         // Browsers do not submit a form that was removed from the page.
         if (!form.isConnected) document.body.append(form)
         form.submit()
       }
-      const body = new URLSearchParams(fields)
       void attempt(new Request(form.action, { method: "post", body }), id, otherwise, form)
     }
     // The answer to an undo closes all cells.

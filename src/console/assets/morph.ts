@@ -108,6 +108,10 @@ export const focusContent = (main: HTMLElement): void => {
   main.focus({ preventScroll: true })
 }
 
+/** Adds a field that is not shown to a form. */
+export const addField = (form: HTMLFormElement, { name, value }: Pick<HTMLButtonElement, "name" | "value">): void =>
+  form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }))
+
 /** The nearest element around the target of an event that matches a selector. */
 export const around = <E extends Element = HTMLElement>({ target }: Event, selector: string): E | null =>
   target instanceof Element ? target.closest<E>(selector) : null

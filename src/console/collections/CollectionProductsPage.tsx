@@ -9,7 +9,7 @@ import { FieldMisfit, fieldState } from "../Field.tsx"
 import { Frame, Hidden, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import type { Saying } from "../languages/Words.tsx"
 import { countOf, EntityLink, titleOr } from "../Naming.tsx"
-import { collectionProductsOf, paths } from "../Paths.ts"
+import { paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { placeText } from "../products/ListOrder.ts"
@@ -22,9 +22,6 @@ export const maxFound = 50
 /** Names of the fields. `product`: the prefix of a product's checkbox, which its id follows. */
 export const memberFields = {
   product: "product-",
-  search: "search",
-  from: "from",
-  cursor: "cursor",
   does: "do"
 } as const
 
@@ -33,11 +30,13 @@ interface Content {
   readonly record: EntityRecord
   /** A page of the collection's products, in order, with their positions from 1. */
   readonly members: ReadonlyArray<{ readonly row: ListedEntity; readonly position: number }>
-  /** The cursors of this page and of the next one. */
-  readonly cursor: string | undefined
+  /** The cursor of the next page. */
   readonly next: string | undefined
-  readonly search: string
+  /** The parts of the lists that the page shows: every form and link of the page leads to the same parts again. */
+  readonly shown: Shown
   readonly found: MerchantPage
+  /** The products whose checkboxes are ticked. */
+  readonly ticked: ReadonlySet<EntityId>
   /** The names of the stores that sort the collection by themselves. */
   readonly sorting: ReadonlyArray<string>
   readonly address: PictureAddress
@@ -49,6 +48,12 @@ interface Content {
   readonly typed: Typed | undefined
 }
 
+/**
+ * The search for products, where its page begins, and the cursor of the page of the collection's products, by the names of their fields.
+ * `""`: none.
+ */
+export type Shown = Readonly<Record<"search" | "from" | "cursor", string>>
+
 export interface Typed {
   readonly id: EntityId
   readonly position: string
@@ -56,14 +61,24 @@ export interface Typed {
 }
 
 const Picked = ({
-  address,
+  content: { address, ticked },
   form,
   row
-}: Pick<Content, "address"> & { readonly row: ListedEntity; readonly form?: string }) => {
+}: {
+  readonly content: Content
+  readonly row: ListedEntity
+  readonly form?: string
+}) => {
   const t = useWords()
   return (
     <label class="pick">
-      <input type="checkbox" form={form} name={`${memberFields.product}${row.id}`} value="yes" />
+      <input
+        type="checkbox"
+        form={form}
+        name={`${memberFields.product}${row.id}`}
+        value="yes"
+        checked={ticked.has(row.id)}
+      />
       <Thumbnail picture={row.picture} width={40} address={address} />
       <span>
         <bdi>{titleOr(t, "product", row.title)}</bdi> <bdi class="quiet">{row.sku}</bdi>
@@ -72,26 +87,46 @@ const Picked = ({
   )
 }
 
-/** The part of the page that a form leads back to. `withCursor`: a form that changes the list leads to its beginning. */
+const parametersOfShown = (shown: Shown) => Object.entries(shown).filter(([, value]) => value !== "")
+
+/** The address of the page that shows these parts of the lists. `more`: other parameters. */
+export const addressOf = (
+  id: EntityId,
+  shown: Shown,
+  more: ReadonlyArray<readonly [name: string, value: string]> = []
+): string => {
+  const query = [...parametersOfShown(shown), ...more].map(([name, value]): [string, string] => [name, value])
+  return `${paths.collectionProducts}?${new URLSearchParams([["id", id], ...query])}`
+}
+
+/** Maximum number of ticked products that a move keeps: the form of each position repeats them. */
+const maxTicked = 20
+
+/** The names and values of what an address or a form without the checkboxes says of the ticked products. */
+export const parametersOfTicked = (ticked: ReadonlySet<EntityId>) =>
+  ticked.size > maxTicked ? [] : Array.from(ticked, (id) => [`${memberFields.product}${id}`, "yes"] as const)
+
+/** The hidden fields of the page's forms. `withTicked`: of a form that does not have the checkboxes. */
 const StateFields = ({
-  content: { cursor, record, search, visitor },
-  withCursor = false
+  content: { record, shown, ticked, visitor },
+  withTicked = false
 }: {
   readonly content: Content
-  readonly withCursor?: boolean
+  readonly withTicked?: boolean
 }) => (
   <>
     <HiddenFields csrf={visitor.csrf} id={record.id} />
-    <Hidden
-      of={[
-        [memberFields.search, search === "" ? undefined : search],
-        [memberFields.cursor, withCursor ? cursor : undefined]
-      ]}
-    />
+    <Hidden of={parametersOfShown(shown)} />
+    {withTicked && <Hidden of={parametersOfTicked(ticked)} />}
   </>
 )
 
-/** Moves a product. It has a form of its own, so that Enter in its field moves this product. */
+const membersForm = "members-form"
+
+/**
+ * Moves a product. The position has a form of its own, so that Enter in its field moves this product. The arrows send the form of the
+ * checkboxes, so that these stay ticked.
+ */
 const MoveForm = ({
   content,
   position,
@@ -107,10 +142,9 @@ const MoveForm = ({
   const field = `${moveFields.position}-${row.id}`
   const typed = content.typed?.id === row.id ? content.typed : undefined
   const misfit = typed?.misfit === undefined ? undefined : { field, message: typed.misfit }
-  const of = { form, id: row.id, name, place: position }
   return (
     <form method="post" action={paths.moveProduct} id={form} class="moves">
-      <StateFields content={content} withCursor />
+      <StateFields content={content} withTicked />
       <label>
         <span class="quiet">{t("Position")}</span>
         <input
@@ -124,18 +158,23 @@ const MoveForm = ({
           {...fieldState(misfit, field)}
         />
       </label>
-      <MoveToButton {...of} />
-      <MoveButtons {...of} count={content.record.productsCount} />
+      <MoveToButton form={form} id={row.id} name={name} />
+      <MoveButtons
+        form={membersForm}
+        action={paths.moveProduct}
+        id={row.id}
+        name={name}
+        place={position}
+        count={content.record.productsCount}
+      />
       <FieldMisfit field={field} misfit={misfit} />
     </form>
   )
 }
 
-const removeForm = "members-remove"
-
 const Members = (content: Content) => {
   const t = useWords()
-  const { address, members, sorting } = content
+  const { members, sorting } = content
   return (
     <>
       {sorting.length > 0 && (
@@ -145,20 +184,21 @@ const Members = (content: Content) => {
           })}
         </p>
       )}
-      <form method="post" action={paths.collectionProducts} id={removeForm}>
+      {/* The button comes before the arrows, because Enter on a checkbox presses the first button of its form. */}
+      <form method="post" action={paths.collectionProducts} id={membersForm} class="buttons">
         <StateFields content={content} />
+        <button type="submit" class="plain" name={memberFields.does} value="remove">
+          {t("Take out the selected")}
+        </button>
       </form>
       <fieldset class="picks">
         <legend class="spoken">{t("Products")}</legend>
         {members.map(({ position, row }) => (
           <div class="item" key={row.id}>
-            <Picked address={address} row={row} form={removeForm} />
+            <Picked content={content} row={row} form={membersForm} />
             <MoveForm content={content} row={row} position={position} />
           </div>
         ))}
-        <button type="submit" form={removeForm} class="plain" name={memberFields.does} value="remove">
-          {t("Take out the selected")}
-        </button>
       </fieldset>
     </>
   )
@@ -171,7 +211,7 @@ const LastMove = ({ content, moved }: { readonly content: Content; readonly move
     <>
       <MovedNote moved={moved.of} name={titleOr(t, "product", moved.title)} />
       <form method="post" action={paths.moveProduct} id={form} class="buttons">
-        <StateFields content={content} withCursor />
+        <StateFields content={content} withTicked />
         <UndoMove form={form} moved={moved.of} />
       </form>
     </>
@@ -180,17 +220,16 @@ const LastMove = ({ content, moved }: { readonly content: Content; readonly move
 
 const Found = (content: Content) => {
   const t = useWords()
-  const { found, members, record, search } = content
+  const { found, members, record, shown } = content
   const rows = found.rows.filter(({ id }) => !members.some(({ row }) => row.id === id))
-  const more = { id: record.id, ...(search !== "" && { [memberFields.search]: search }) }
   return (
     <section class="sheet" aria-labelledby="add">
       <h2 id="add">{t("Add products")}</h2>
       <form method="get" action={paths.collectionProducts} class="search">
-        <Hidden of={[["id", record.id]]} />
+        <Hidden of={[["id", record.id], ...parametersOfShown({ ...shown, search: "", from: "" })]} />
         <label>
           {t("Search products")}
-          <input type="search" name={memberFields.search} value={search} maxLength={200} />
+          <input type="search" name="search" value={shown.search} maxLength={200} />
         </label>
         <button type="submit" class="plain">
           {t("Search")}
@@ -207,7 +246,7 @@ const Found = (content: Content) => {
             <legend class="spoken">{t("Products")}</legend>
             {rows.map((row) => (
               <div class="item" key={row.id}>
-                <Picked address={content.address} row={row} />
+                <Picked content={content} row={row} />
               </div>
             ))}
             <button type="submit" class="plain" name={memberFields.does} value="add">
@@ -218,11 +257,7 @@ const Found = (content: Content) => {
       )}
       {found.next !== undefined && (
         <p>
-          <a
-            href={`${paths.collectionProducts}?${new URLSearchParams({ ...more, [memberFields.from]: placeText(found.next) })}#add`}
-          >
-            {t("Next page")}
-          </a>
+          <a href={`${addressOf(record.id, { ...shown, from: placeText(found.next) })}#add`}>{t("Next page")}</a>
         </p>
       )}
     </section>
@@ -232,7 +267,7 @@ const Found = (content: Content) => {
 /** The products of a collection, and a search for others. */
 export const CollectionProductsPage = (content: Content) => {
   const t = useWords()
-  const { members, moved, next, note, record, refusal, visitor } = content
+  const { members, moved, next, note, record, refusal, shown, visitor } = content
   return (
     <Frame
       title={t("Products of {title}", { title: titleOr(t, "collection", record.title) })}
@@ -253,9 +288,7 @@ export const CollectionProductsPage = (content: Content) => {
         {members.length > 0 && <Members {...content} />}
         {next !== undefined && (
           <p>
-            <a href={`${collectionProductsOf(record.id)}&${new URLSearchParams({ [memberFields.cursor]: next })}`}>
-              {t("Next page")}
-            </a>
+            <a href={addressOf(record.id, { ...shown, cursor: next })}>{t("Next page")}</a>
           </p>
         )}
       </section>

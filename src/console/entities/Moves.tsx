@@ -10,7 +10,7 @@ import { useWords } from "../Viewer.tsx"
 
 /** The names of the fields of forms that move an item of an ordered list. */
 export const moveFields = {
-  /** The id of the item, what moves it, the place that the page showed for it, from 1, and for `undo` the place before that. */
+  /** The id of the item, what moves it, and for `undo` the place that it had before, from 1. */
   move: "move",
   /** The place that a person typed. */
   position: "position"
@@ -23,22 +23,20 @@ type MovedBy = "up" | "down" | "to" | "undo"
 export interface Move {
   readonly id: EntityId
   readonly by: MovedBy
-  /** The place that the page showed. */
-  readonly was: number
   /** For `undo`: the place that the item had before; otherwise 0. */
   readonly back: number
   readonly typed: string
 }
 
-/** A saved move: the place that the item has now, and the length of the list. */
-export interface Moved extends Pick<Move, "id" | "was"> {
+/** A saved move: the places of the item before and now, and the length of the list. */
+export interface Moved {
+  readonly id: EntityId
+  readonly before: number
   readonly place: number
   readonly count: number
 }
 
 const readId = Schema.decodeOption(EntityId)
-
-const valueOf = ({ by, id, was }: Omit<Move, "back" | "typed">) => `${id} ${by} ${was}`
 
 const notUnderstood = new PageRefused({
   status: 400,
@@ -47,19 +45,12 @@ const notUnderstood = new PageRefused({
 })
 
 export const readMove = (form: Parameters): Effect.Effect<Move, PageRefused> => {
-  const [, text = "", by = "", was = "", back = ""] =
-    /^(\S+) (up|down|to|undo(?= \d+ \d)) ([1-9]\d{0,6})(?: ([1-9]\d{0,6}))?$/.exec(form.get(moveFields.move) ?? "") ??
-    []
+  const [, text = "", by = "", back = ""] =
+    /^(\S+) (up|down|to|undo(?= ))(?: ([1-9]\d{0,6}))?$/.exec(form.get(moveFields.move) ?? "") ?? []
   return Option.match(readId(text), {
     onNone: () => notUnderstood,
     onSome: (id) =>
-      Effect.succeed({
-        id,
-        by: by as MovedBy,
-        was: Number(was),
-        back: Number(back),
-        typed: form.get(moveFields.position) ?? ""
-      })
+      Effect.succeed({ id, by: by as MovedBy, back: Number(back), typed: form.get(moveFields.position) ?? "" })
   })
 }
 
@@ -74,16 +65,16 @@ export const moveControlId = (id: EntityId, by: MovedBy): string => `move-${id}-
  * The note of a saved move, and the id of the control that gets the focus: at an end of the list an item can only be moved the other
  * way. Undefined: the item was there already, so there is nothing to say or to undo.
  */
-export const afterMove = ({ by, id, was }: Move, { count, place }: Pick<Moved, "count" | "place">) => ({
-  note: was === place ? undefined : `ordered ${id} ${was} ${place} ${count}`,
+export const afterMove = ({ by, id }: Move, { before, count, place }: Omit<Moved, "id">) => ({
+  note: before === place ? undefined : `ordered ${id} ${before} ${place} ${count}`,
   control: moveControlId(id, by === "up" && place === 1 ? "down" : by === "down" && place === count ? "up" : by)
 })
 
 /** Reads a note of `afterMove`. */
 export const movedIn = (note: string | undefined): Moved | undefined => {
   const [, text = "", ...places] = /^ordered (\S+) (\d{1,7}) (\d{1,7}) (\d{1,7})$/.exec(note ?? "") ?? []
-  const [was = 0, place = 0, count = 0] = places.map(Number)
-  return Option.getOrUndefined(Option.map(readId(text), (id) => ({ id, was, place, count })))
+  const [before = 0, place = 0, count = 0] = places.map(Number)
+  return Option.getOrUndefined(Option.map(readId(text), (id) => ({ id, before, place, count })))
 }
 
 interface Movable {
@@ -101,6 +92,7 @@ const MoveButton = ({
   ...others
 }: Pick<Move, "by" | "id"> & {
   readonly form: string
+  readonly formAction?: string | undefined
   readonly value: string
   readonly class?: string
   readonly disabled?: boolean
@@ -109,22 +101,24 @@ const MoveButton = ({
   readonly children: ComponentChildren
 }) => <button type="submit" class="plain" id={moveControlId(id, by)} name={moveFields.move} value={value} {...others} />
 
-/** The buttons that move an item one place up and down. */
+/** The buttons that move an item one place up and down. `action`: where they send their form, if that form does something else. */
 export const MoveButtons = ({
+  action,
   count,
   form,
   id,
   name,
   place
-}: Movable & { readonly place: number; readonly count: number }) => {
+}: Movable & { readonly place: number; readonly count: number; readonly action?: string }) => {
   const t = useWords()
   const Button = ({ by }: { readonly by: "up" | "down" }) => (
     <MoveButton
       by={by}
       id={id}
       form={form}
+      formAction={action}
       class="plain icon-only"
-      value={valueOf({ id, by, was: place })}
+      value={`${id} ${by}`}
       disabled={place === (by === "up" ? 1 : count)}
       aria-label={t(by === "up" ? "Move {item} up" : "Move {item} down", { item: name })}
       title={by === "up" ? t("Move up") : t("Move down")}
@@ -141,14 +135,14 @@ export const MoveButtons = ({
 }
 
 /** The button that moves an item to the typed place. */
-export const MoveToButton = ({ form, id, name, place }: Movable & { readonly place: number }) => {
+export const MoveToButton = ({ form, id, name }: Movable) => {
   const t = useWords()
   return (
     <MoveButton
       by="to"
       id={id}
       form={form}
-      value={valueOf({ id, by: "to", was: place })}
+      value={`${id} to`}
       aria-label={t("Move {item} to this position", { item: name })}
     >
       {t("Move")}
@@ -157,10 +151,10 @@ export const MoveToButton = ({ form, id, name, place }: Movable & { readonly pla
 }
 
 /** The button that undoes the last move by moving the item back. */
-export const UndoMove = ({ form, moved: { id, place, was } }: { readonly form: string; readonly moved: Moved }) => {
+export const UndoMove = ({ form, moved: { before, id } }: { readonly form: string; readonly moved: Moved }) => {
   const t = useWords()
   return (
-    <MoveButton by="undo" id={id} form={form} value={`${valueOf({ id, by: "undo", was: place })} ${was}`}>
+    <MoveButton by="undo" id={id} form={form} value={`${id} undo ${before}`}>
       <Icon name="undo-2" />
       {t("Undo")}
     </MoveButton>

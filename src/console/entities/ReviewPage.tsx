@@ -26,17 +26,28 @@ export const chosenPrefix = "to-"
 
 const readIds = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
 
-/** The number of entities in a list of ids. */
-const sizeOf = (t: Words, ids: string) =>
-  Either.match(readIds(ids), {
-    onLeft: () => ids,
-    onRight: (each) => t("{count, plural, one {# entry} other {# entries}}", { count: each.length })
-  })
+/** The number of entities in a list of ids. `live`: the list that a new one replaces. Both may have the same entities in another order. */
+const sizeOf = (t: Words, list: string, live?: string) => {
+  const ids = readIds(list)
+  if (Either.isLeft(ids)) return list
+  const count = ids.right.length
+  const before = live === undefined ? [] : Either.getOrElse(readIds(live), () => [])
+  return count > 0 && before.length === count && new Set([...before, ...ids.right]).size === count
+    ? t("{count, plural, one {# entry} other {# entries}} in another order", { count })
+    : t("{count, plural, one {# entry} other {# entries}}", { count })
+}
 
-const Side = ({ field, other, value }: { readonly field: string; readonly value: string; readonly other: string }) => {
+interface SideProps {
+  readonly field: string
+  readonly value: string
+  readonly other: string
+  readonly isNew?: boolean
+}
+
+const Side = ({ field, isNew = false, other, value }: SideProps) => {
   const t = useWords()
   return relationships.includes(field) ? (
-    <span>{sizeOf(t, value)}</span>
+    <span>{sizeOf(t, value, isNew ? other : undefined)}</span>
   ) : (
     <bdi class="value">
       <ComparedValue text={value} other={other} />
@@ -58,7 +69,7 @@ const Changes = ({ id, preview }: { readonly id: string; readonly preview: Publi
             cells: [
               fieldName(t, key),
               <Side field={key} value={live} other={draft} />,
-              <Side field={key} value={draft} other={live} />
+              <Side field={key} value={draft} other={live} isNew />
             ]
           }))}
         />

@@ -11,6 +11,7 @@ export const demoAdapter: PlatformAdapter<DemoShops> = {
   fields: [],
   domainMisfit: () => undefined,
   ownsDomain: () => false,
+  sortsByDefault: false,
   smallerPicture: () => undefined,
   make: makeDemoPlatform
 }

@@ -55,6 +55,8 @@ export const shopifyAdapter: PlatformAdapter = {
   domainMisfit: (domain) =>
     isShopify(domain) ? undefined : "must be the store's address on Shopify, such as tarn-and-tern.myshopify.com",
   ownsDomain: isShopify,
+  // A new collection is sorted by sales.
+  sortsByDefault: true,
   smallerPicture: (picture, width) => {
     if (picture.hostname !== "cdn.shopify.com" && !picture.hostname.endsWith(".myshopify.com")) return undefined
     const smaller = new URL(picture)

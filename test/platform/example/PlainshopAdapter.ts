@@ -152,6 +152,7 @@ export const plainshopAdapter: PlatformAdapter = {
   domainMisfit: (domain) =>
     domain.endsWith(".plainshop.example") ? undefined : "must be an address such as tern.plainshop.example",
   ownsDomain: (domain) => domain.endsWith(".plainshop.example"),
+  sortsByDefault: false,
   smallerPicture: () => undefined,
   make: makePlainshop((domain) => `https://${domain}`)
 }
