@@ -167,6 +167,8 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
       assert.notInclude((yield* ask(address, { cookie: viewer })).text, "variant-move")
       const refused = yield* send(`${two} up`, {}, viewer)
       assert.strictEqual(refused.status, 403)
+      // Nobody typed the field of a button.
+      assert.notInclude(refused.text, "What you typed")
       yield* aReview(lamp)
       const late = yield* send(`${two} up`)
       assert.deepStrictEqual([late.status, alertIn(late)], [423, locked])

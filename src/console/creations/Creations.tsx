@@ -149,12 +149,15 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
           const content = { visitor, stores: all, kind, owner, form }
           const refuse = (misfits: ReadonlyArray<Misfit>, status: number, formId = id) =>
             html(visitor, <NewEntityPage {...content} id={formId} misfits={misfits} />, { status })
-          const sentAgain = Effect.gen(function* () {
-            if ((yield* createdBy(kind, id, form)) !== "another") return done
-            return refuse([{ field: "", message: sentBefore }], 409, yield* mintId(EntityId))
+          /** The answer to a form that was sent before. Undefined: it has created nothing. */
+          const answerAgain = Effect.gen(function* () {
+            const created = yield* createdBy(kind, id, form)
+            if (created === "another") return refuse([{ field: "", message: sentBefore }], 409, yield* mintId(EntityId))
+            return created === "this" ? done : undefined
           })
           // Before anything else is checked, because what the form has created may have changed the options of the product.
-          if ((yield* createdBy(kind, id, form)) !== "nothing") return yield* sentAgain
+          const again = yield* answerAgain
+          if (again !== undefined) return again
           const outdated = outdatedIn(given, form, owner, chosen.length)
           if (outdated !== undefined) return refuse([{ field: "", message: outdated }], 409)
           return yield* drafts.create(entity).pipe(
@@ -162,7 +165,7 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
             Effect.catchTags({
               ValidationFailed: (error) =>
                 isTaken(error)
-                  ? sentAgain
+                  ? Effect.map(answerAgain, (answer) => answer ?? done)
                   : Effect.succeed(refuse(misfitsOf(t, kind, error, owner?.options ?? []), 400)),
               PimLocked: () => Effect.succeed(refuse([{ field: "", message: lockedMessage }], 423))
             })
