@@ -164,9 +164,11 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
       assertNotThere(yield* send(`${one} down`, { id: tent }))
       assertForeignForm(yield* send(`${two} up`, { csrf: "x" }))
       const { cookie: viewer } = yield* aBrowser(accountId, `viewer-${one}@example.com`, "view")
-      assert.notInclude((yield* ask(address, { cookie: viewer })).text, "variant-move")
-      const refused = yield* send(`${two} up`, {}, viewer)
+      const seen = yield* ask(address, { cookie: viewer })
+      assert.notInclude(seen.text, "variant-move")
+      const refused = yield* send(`${two} up`, { csrf: csrfOf(seen) }, viewer)
       assert.strictEqual(refused.status, 403)
+      assert.include(refused.text, "role")
       // Nobody typed the field of a button.
       assert.notInclude(refused.text, "What you typed")
       yield* aReview(lamp)
