@@ -26,6 +26,17 @@ const untitled: Readonly<Record<EntityKind, Sentence>> = {
 export const titleOr = (t: Words, kind: EntityKind, title: string): string =>
   title.trim() === "" ? t(untitled[kind]) : title
 
+/** The name of an entity. That of a variant begins with its product's, because many variants have the same title. */
+export const fullName = (
+  t: Words,
+  {
+    kind,
+    parentTitle,
+    title
+  }: { readonly kind: EntityKind; readonly parentTitle: string | null; readonly title: string }
+): string =>
+  parentTitle === null ? titleOr(t, kind, title) : `${titleOr(t, "product", parentTitle)}: ${titleOr(t, kind, title)}`
+
 export const EntityLink = ({
   id,
   kind,

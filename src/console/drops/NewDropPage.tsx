@@ -1,4 +1,3 @@
-import type { DropThing } from "../../drops/Composition.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import { isWritable } from "../../model/KeyRules.ts"
@@ -9,7 +8,7 @@ import { controlId, controlState, Labelled, Misfits } from "../Field.tsx"
 import { Alert, Frame, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
-import { countOf, kindWords, titleOr } from "../Naming.tsx"
+import { countOf, fullName, kindWords } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { totalTextOf } from "../products/ListWalk.ts"
@@ -17,9 +16,6 @@ import { useWords } from "../Viewer.tsx"
 import { spoken, Text } from "../Wording.tsx"
 import { fieldIn, nameOf, names, storeField, type TypedValue } from "./DropForm.ts"
 import { type NewDropContent, When } from "./NewDropFields.tsx"
-
-const nameOfThing = (t: Words, { kind, parentTitle, title }: Pick<DropThing, "kind" | "parentTitle" | "title">) =>
-  parentTitle === null ? titleOr(t, kind, title) : `${titleOr(t, "product", parentTitle)}: ${titleOr(t, kind, title)}`
 
 /** The checkbox that adds the products of a collection. */
 const Members = ({
@@ -61,7 +57,7 @@ const Chosen = ({ memberCounts, ticksMembers, things }: NewDropContent) => {
           <label class="pick">
             <input type="checkbox" name={`${names.thing}${thing.id}`} value="yes" checked />
             <span>
-              <bdi>{nameOfThing(t, thing)}</bdi>{" "}
+              <bdi>{fullName(t, thing)}</bdi>{" "}
               <span class="quiet">{t(thing.kind === "product" ? "with its variants" : kindWords[thing.kind])}</span>
             </span>
           </label>
@@ -102,7 +98,7 @@ const Results = ({ address, results }: NewDropContent) => {
             <input type="checkbox" name={`${names.thing}${row.id}`} value="yes" />
             {row.kind !== "variant" && <Thumbnail picture={row.picture} width={40} address={address} />}
             <span>
-              <bdi>{nameOfThing(t, row)}</bdi>{" "}
+              <bdi>{fullName(t, row)}</bdi>{" "}
               <span class="quiet">
                 {row.kind === "collection"
                   ? t("the collection itself")

@@ -8,7 +8,7 @@ import { fieldName } from "../entities/FieldNames.ts"
 import { Facts } from "../Field.tsx"
 import { Alert, Frame, Hidden, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
-import { titleOr } from "../Naming.tsx"
+import { fullName } from "../Naming.tsx"
 import { dropPath, pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { useWords } from "../Viewer.tsx"
@@ -31,15 +31,11 @@ export interface DropReview {
   readonly seen: string
 }
 
-const Thing = ({ thing: { id, kind, parentTitle, title } }: { readonly thing: DropThing }) => {
+const Thing = ({ thing }: { readonly thing: DropThing }) => {
   const t = useWords()
   return (
-    <a href={pageOf(paths.entity, id)}>
-      <bdi>
-        {parentTitle === null
-          ? titleOr(t, kind, title)
-          : `${titleOr(t, "product", parentTitle)}: ${titleOr(t, kind, title)}`}
-      </bdi>
+    <a href={pageOf(paths.entity, thing.id)}>
+      <bdi>{fullName(t, thing)}</bdi>
     </a>
   )
 }

@@ -54,7 +54,7 @@ export const makeShowEntity = Effect.gen(function* () {
   const lists = yield* MerchantLists
   const { addressesFor } = yield* Pictures
   const stores = yield* Stores
-  const findSharedSkus = makeFindSharedSkus(catalog)
+  const findSharedSkus = makeFindSharedSkus(catalog, lists)
 
   const showEntity = (
     visitor: Visitor,
