@@ -36,7 +36,7 @@ import { Gallery, type GalleryEditing } from "./Gallery.tsx"
 import type { GridView } from "./GridAddress.ts"
 import { sectionOf } from "./ListPages.ts"
 import { PicturePicker } from "./PicturePicker.tsx"
-import { type SharedSku, SharedSkus } from "./SharedSkus.tsx"
+import type { SharedSku } from "./SharedSkus.tsx"
 import { ValueGrid } from "./ValueGrid.tsx"
 import { VariantTable } from "./VariantTable.tsx"
 
@@ -195,7 +195,7 @@ const OnStores = ({
                 )}
               </>,
               on.published_at === null ? t("never") : <Time at={on.published_at} />,
-              <>
+              <div class="buttons">
                 <Publish
                   csrf={csrf}
                   id={id}
@@ -212,7 +212,7 @@ const OnStores = ({
                     label={t("Take off {store}", { store: on.store_domain })}
                   />
                 )}
-              </>
+              </div>
             ]
           }))}
         />
@@ -463,7 +463,6 @@ export const EntityPage = ({
       <Gallery {...galleryProps}>
         <PicturePicker {...galleryProps} />
       </Gallery>
-      <SharedSkus shared={sharedSkus} />
       <Live id="onstores" on={[`publish:${record.id}`]}>
         <VariantTable
           csrf={visitor.csrf}
@@ -471,6 +470,7 @@ export const EntityPage = ({
           linked={linked}
           view={view}
           variants={variants}
+          sharedSkus={sharedSkus}
           total={record.variantIds.length}
           editing={editing}
           saved={savedIn(result)}

@@ -16,6 +16,7 @@ import { type Cell, type FieldRow, rowOf } from "./Cells.ts"
 import { type CellPlace, type GridView, parametersOfView, viewPath } from "./GridAddress.ts"
 import { type Column, columnsOf, GridCell, type SavedCell } from "./GridCell.tsx"
 import { MoveButtons, type Moved, UndoMove } from "./Moves.tsx"
+import { type SharedSku, SharedSkus } from "./SharedSkus.tsx"
 
 /** Variants on a page of the table. */
 const variantsOnPage = 25
@@ -82,6 +83,7 @@ export interface VariantTableProps {
   readonly view: GridView
   /** The variants of the page. */
   readonly variants: ReadonlyArray<IdentifiedSheet>
+  readonly sharedSkus: ReadonlyArray<SharedSku>
   readonly total: number
   readonly editing: Editing | undefined
   readonly saved: SavedCell | undefined
@@ -157,9 +159,11 @@ const MoveForm = ({ csrf, view }: Pick<VariantTableProps, "csrf" | "view">) => (
 export const VariantTable = (props: VariantTableProps) => {
   const t = useWords()
 
-  const { csrf, editing, linked, moved, product, saved, total, variants, view } = props
+  const { csrf, editing, linked, moved, product, saved, sharedSkus, total, variants, view } = props
   if (total === 0)
-    return product.kind !== "product" ? null : (
+    return product.kind !== "product" ? (
+      <SharedSkus shared={sharedSkus} />
+    ) : (
       <section aria-labelledby="variants">
         <h2 id="variants">{t("Variants")}</h2>
         <p class="quiet">{t("There is no variant yet.")}</p>
@@ -175,6 +179,7 @@ export const VariantTable = (props: VariantTableProps) => {
         {t("Variants")}{" "}
         <span class="quiet">{t("{count, plural, one {# variant} other {# variants}}", { count: total })}</span>
       </h2>
+      <SharedSkus shared={sharedSkus} />
       <MoveForm csrf={csrf} view={view} />
       <div class="gridframe">
         <table class="grid variants" aria-labelledby="variants" data-grid>
