@@ -69,7 +69,7 @@ export type CatalogChange = Data.TaggedEnum<{
   /** The publish failed. */
   RefusePublish: { readonly entityId: EntityId; readonly storeId: StoreId; readonly error: PublishError }
   /** A publish failed, but the store may have the entity. */
-  MayBeLive: { readonly entityId: EntityId; readonly storeId: StoreId }
+  MarkMayBeLive: { readonly entityId: EntityId; readonly storeId: StoreId }
   /** A publish is requested. */
   RequestPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
   /**

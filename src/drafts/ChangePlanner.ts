@@ -188,7 +188,7 @@ export class ChangePlanner {
       case "AcceptPinned":
       case "AcceptImported":
       case "RefusePublish":
-      case "MayBeLive":
+      case "MarkMayBeLive":
       case "RequestPublish":
       case "Identify":
         return Either.map(this.version(change), ({ aggregate, version }) =>
@@ -280,7 +280,7 @@ export class ChangePlanner {
       | "AcceptPinned"
       | "AcceptImported"
       | "RefusePublish"
-      | "MayBeLive"
+      | "MarkMayBeLive"
       | "RequestPublish"
       | "Identify"
     >
@@ -312,7 +312,7 @@ export class ChangePlanner {
       }
       case "RefusePublish":
         return { ...version, lastPublishStatus: "failed", lastPublishError: change.error }
-      case "MayBeLive":
+      case "MarkMayBeLive":
         return { ...version, mayBeLive: true }
       case "RequestPublish":
         return { ...version, lastPublishStatus: "pending" }

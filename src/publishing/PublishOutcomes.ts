@@ -66,7 +66,7 @@ const toChanges = (
     ? outcome.entityIds
         .filter(isOnStore)
         .flatMap((entityId) => [
-          ...(mayBeLive(entityId) ? [CatalogChange.MayBeLive({ entityId, storeId })] : []),
+          ...(mayBeLive(entityId) ? [CatalogChange.MarkMayBeLive({ entityId, storeId })] : []),
           ...(requestedAgain.has(entityId)
             ? []
             : [CatalogChange.RefusePublish({ entityId, storeId, error: outcome.error })])

@@ -164,7 +164,7 @@ for (const engine of serviceEngines) {
             const drafts = yield* Drafts
             const on = (entityId: EntityId) => ({ entityId, storeId: b.id })
             const fails = (id: EntityId) =>
-              apply(CatalogChange.MayBeLive(on(id)), CatalogChange.RefusePublish({ ...on(id), error }))
+              apply(CatalogChange.MarkMayBeLive(on(id)), CatalogChange.RefusePublish({ ...on(id), error }))
             const stays = (id: EntityId, message: string) =>
               Effect.gen(function* () {
                 const { draft_revision } = yield* drafts.get(id, null)

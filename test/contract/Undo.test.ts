@@ -344,7 +344,7 @@ for (const engine of serviceEngines) {
             yield* apply([CatalogChange.RefusePublish({ ...on(refused.id), error })])
             const unsure = yield* aProduct("Unsure")
             yield* apply([
-              CatalogChange.MayBeLive(on(unsure.id)),
+              CatalogChange.MarkMayBeLive(on(unsure.id)),
               CatalogChange.RefusePublish({ ...on(unsure.id), error })
             ])
             const edited = yield* aProduct("Edited")
