@@ -107,7 +107,10 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
 /** A page of more than `maxFew` entities looks at this number of windows at most. */
 const maxWindows = 5
 
-/** Runs a read with more `work_mem`. With the usual 4 MB PostgreSQL forgets which rows of a page matched, and computes the facets of all of them again. */
+/**
+ * Runs a read with more `work_mem`. With the usual 4 MB PostgreSQL forgets which rows of a page matched, and computes the facets of all of
+ * them again.
+ */
 const makeWithRoom =
   (sql: SqlClient.SqlClient) =>
   <A, E, R>(read: Effect.Effect<A, E, R>) =>

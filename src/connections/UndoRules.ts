@@ -40,7 +40,7 @@ export const WrittenField = Schema.Struct({
   laterActor: Schema.NullOr(HistoryActor),
   /** If the later change is an undo: the connection whose writes it undid. */
   laterUndoOf: Schema.NullOr(ConnectionId),
-  /** Whether an addition must stay: the store has the entity, or one of its variants, or is about to get it. */
+  /** Whether an addition must stay: the store has the entity, or one of its variants, may have it, or is about to get it. */
   isKept: Schema.Boolean,
   /**
    * Whether a variant or picture that would leave the store with the added product was changed or created there since, by somebody else, or

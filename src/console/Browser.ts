@@ -230,7 +230,7 @@ export const sentFrom = ({ headers: { referer } }: Request, baseUrl: string) => 
   return (isOwn ? localPath(`${page.pathname}${page.search}`, baseUrl) : undefined) ?? paths.home
 }
 
-/** Values that nobody typed, because the form itself contains them: ids, also with what to do with them, digests and numbers. */
+/** Values that nobody typed, because the form itself contains them: ids, digests, numbers, and ids with the words of a button (`ID up`). */
 const ownValue = /^(?:[0-9a-f-]{32,64}(?: [\w-]+)*|\d*|pim_\w{2}_[\w-]+|[\w-]{43})$/i
 
 /** The fields of a form as the visitor filled them in, without secrets. */

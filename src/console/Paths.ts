@@ -129,8 +129,11 @@ export const settings: ReadonlyArray<Section> = [
   { name: "Docs", path: "/docs", icon: "book-open" }
 ]
 
-/** The page that changes the products of a collection. */
-export const collectionProductsOf = (id: string): string => `${paths.collectionProducts}?${new URLSearchParams({ id })}`
+/** The page that changes the products of a collection. `more`: other parameters. */
+export const collectionProductsOf = (
+  id: string,
+  more: ReadonlyArray<readonly [name: string, value: string]> = []
+): string => `${paths.collectionProducts}?${new URLSearchParams(Object.fromEntries([["id", id], ...more]))}`
 
 /** The page of one drop. */
 export const dropPath = (id: string): string => `${paths.drops}/${id}`

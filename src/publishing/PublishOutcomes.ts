@@ -84,16 +84,16 @@ const toChanges = (
 
 /**
  * The publications that follow an ended one, on behalf of the same actor: of entities that it left out, and of the values before it if
- * it may have written some. A newer request of such an entity takes their place.
+ * `isUncertain`: the store may have taken some of its values. A newer request of such an entity takes their place.
  */
 const toFollowing = (
   { actor, dropId, draftRevision, entityId, storeId }: ClaimedPublication,
   content: PublicationContent,
   leftOut: ReadonlyArray<EntityId>,
   locked: LockedCatalog,
-  hasWritten: boolean
+  isUncertain: boolean
 ): Effect.Effect<ReadonlyArray<NewPublication>> => {
-  const takenBack = hasWritten ? toTakenBackContent(content) : undefined
+  const takenBack = isUncertain ? toTakenBackContent(content) : undefined
   return Effect.forEach(
     [
       ...toFollowingContents(content, leftOut, locked, storeId),
@@ -151,10 +151,12 @@ export const makeFinishPublication = Effect.gen(function* () {
       if (!isStillClaimed) return false
       const requestedAgain = yield* repo.requestedAgain(accountId, storeId, [...entityIds, ...leftOut], id)
       const earlier = isFailed && claimed.attempts > 1 ? yield* repo.attempts(accountId, id) : []
-      const hasWritten = mayHaveWritten(outcome, earlier)
+      const isUncertain = mayHaveWritten(outcome, earlier)
       // Another open publication may still bring these entities to the store.
-      const brought = isFailed ? yield* repo.broughtAgain(accountId, storeId, entityIds, id) : undefined
-      const following = (yield* toFollowing(claimed, content, leftOut, locked, hasWritten)).filter(
+      const brought: ReadonlySet<EntityId> = isFailed
+        ? yield* repo.broughtAgain(accountId, storeId, entityIds, id)
+        : new Set()
+      const following = (yield* toFollowing(claimed, content, leftOut, locked, isUncertain)).filter(
         (each) => !requestedAgain.has(each.entityId)
       )
       const isOnStore = (id: EntityId) => locked.aggregates.get(id)?.storeIds.includes(storeId) ?? false
@@ -163,7 +165,7 @@ export const makeFinishPublication = Effect.gen(function* () {
         accountId,
         locked,
         [
-          ...toChanges(outcome, storeId, isOnStore, requestedAgain, (id) => hasWritten || brought?.has(id) === true),
+          ...toChanges(outcome, storeId, isOnStore, requestedAgain, (id) => isUncertain || brought.has(id)),
           ...following.map((each) => CatalogChange.RequestPublish({ entityId: each.entityId, storeId }))
         ],
         Effect.gen(function* () {

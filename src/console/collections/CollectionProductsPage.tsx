@@ -9,7 +9,7 @@ import { FieldMisfit, fieldState } from "../Field.tsx"
 import { Frame, Hidden, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import type { Saying } from "../languages/Words.tsx"
 import { countOf, EntityLink, titleOr } from "../Naming.tsx"
-import { paths } from "../Paths.ts"
+import { collectionProductsOf, paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { placeText } from "../products/ListOrder.ts"
@@ -94,15 +94,12 @@ export const addressOf = (
   id: EntityId,
   shown: Shown,
   more: ReadonlyArray<readonly [name: string, value: string]> = []
-): string => {
-  const query = [...parametersOfShown(shown), ...more].map(([name, value]): [string, string] => [name, value])
-  return `${paths.collectionProducts}?${new URLSearchParams([["id", id], ...query])}`
-}
+): string => collectionProductsOf(id, [...parametersOfShown(shown), ...more])
 
 /** Maximum number of ticked products that a move keeps: the form of each position repeats them. */
 const maxTicked = 20
 
-/** The names and values of what an address or a form without the checkboxes says of the ticked products. */
+/** The ticked products as parameters of an address, or as hidden fields of a form that does not have the checkboxes. */
 export const parametersOfTicked = (ticked: ReadonlySet<EntityId>) =>
   ticked.size > maxTicked ? [] : Array.from(ticked, (id) => [`${memberFields.product}${id}`, "yes"] as const)
 
