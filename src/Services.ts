@@ -41,6 +41,7 @@ import { CatalogChanges } from "./drafts/CatalogChanges.ts"
 import { DefinitionsRepo } from "./drafts/DefinitionsRepo.ts"
 import { Drafts } from "./drafts/Drafts.ts"
 import { DraftsRepo } from "./drafts/DraftsRepo.ts"
+import { EntityUsesRepo } from "./drafts/EntityUsesRepo.ts"
 import { HistoryRepo } from "./drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "./drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions, OwnDefinitions } from "./drafts/MetafieldDefinitions.ts"
@@ -100,6 +101,7 @@ const Repositories = Layer.mergeAll(
   DefinitionsRepo.layer,
   DropsRepo.layer,
   FeedRepo.layer,
+  EntityUsesRepo.layer,
   FoundEntitiesRepo.layer,
   layerPlatforms().pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
   DraftsRepo.layer,

@@ -31,6 +31,7 @@ export const DraftHandlers = DraftRpcs.toLayer(
     const storeId = (domain: string) => Effect.map(findStore(domain), ({ id }) => id)
     const storeIdOrNull = Option.match({ onNone: () => Effect.succeed(null), onSome: storeId })
     const changeOf = (named: NamedChange): Effect.Effect<BulkChange, Refusal, CurrentActor> => {
+      if (named._tag === "Delete") return Effect.succeed(named)
       if (named._tag !== "SetField")
         return Effect.map(storeId(named.store), (id) => ({ _tag: named._tag, storeId: id }))
       const { store, ...edit } = named

@@ -24,7 +24,8 @@ const Defined = Schema.Struct({
 const NamedChange = Schema.Union(
   Schema.TaggedStruct("SetField", { ...AttributeEdit.fields, store: optionalText }),
   Schema.TaggedStruct("AddToStore", { store: Schema.String }),
-  Schema.TaggedStruct("RemoveFromStore", { store: Schema.String })
+  Schema.TaggedStruct("RemoveFromStore", { store: Schema.String }),
+  Schema.TaggedStruct("Delete", {})
 )
 export type NamedChange = typeof NamedChange.Type
 

@@ -1,7 +1,8 @@
 import { Either, Schema } from "effect"
 import type { CatalogChange, LockedCatalog } from "../drafts/CatalogChange.ts"
+import type { DecidedDeletions } from "../drafts/Deletion.ts"
 import { decideUpdate } from "../drafts/DraftWrite.ts"
-import { type DecidedRemovals, decideAddition, type PartsMoved } from "../drafts/StoreMembership.ts"
+import { type DecidedRemovals, decideAddition, movedMeanwhile, type PartsMoved } from "../drafts/StoreMembership.ts"
 import { FoundEntities } from "../jobs/FoundEntities.ts"
 import type { JobError } from "../jobs/Job.ts"
 import { EntityKind, titleOf } from "../model/Attribute.ts"
@@ -12,7 +13,8 @@ import type { KeyRules } from "../model/KeyRules.ts"
 /**
  * A change of the drafts of many entities. `SetField`: writes one field; `storeId` null: the canonical value, else the override of a
  * store. `value` null: empties the canonical value, or removes the override. `AddToStore`: adds the entities to a store; products
- * with their variants and galleries. `RemoveFromStore`: takes them off a store that they were never published to.
+ * with their variants and galleries. `RemoveFromStore`: takes them off a store that they were never published to. `Delete`: deletes those
+ * that no store has, products with their variants.
  */
 export const BulkChange = Schema.Union(
   Schema.TaggedStruct("SetField", {
@@ -21,9 +23,13 @@ export const BulkChange = Schema.Union(
     value: Schema.NullOr(Schema.String)
   }),
   Schema.TaggedStruct("AddToStore", { storeId: StoreId }),
-  Schema.TaggedStruct("RemoveFromStore", { storeId: StoreId })
+  Schema.TaggedStruct("RemoveFromStore", { storeId: StoreId }),
+  Schema.TaggedStruct("Delete", {})
 )
 export type BulkChange = typeof BulkChange.Type
+
+/** The store of a change. null: it is not about one store. */
+export const storeOf = (change: BulkChange): StoreId | null => (change._tag === "Delete" ? null : change.storeId)
 
 /** The change of a job, and the kind that all its entities have. */
 export const BulkWork = Schema.Struct({ kind: EntityKind, change: BulkChange })
@@ -67,7 +73,7 @@ const wordsOf = (kind: EntityKind, refusal: NotFound | ValidationFailed | PartsM
     case "NotFound":
       return `the ${kind} is not on this store`
     case "PartsMoved":
-      return "somebody changed it at the same moment: try again"
+      return movedMeanwhile
     case "ValidationFailed":
       return refusal.reasons
   }
@@ -129,6 +135,12 @@ export const removalDecision = (
     Either.mapLeft(of.get(id) ?? Either.right([]), (refusal) => wordsOf(kind, refusal))
   )
   return (item) => (isOn(locked, item.id, storeId) ? remove(item) : Either.right([]))
+}
+
+/** An entity that was deleted before stays so. */
+export const deletionDecision = ({ of }: DecidedDeletions, locked: LockedCatalog): DecideItem => {
+  const remove = unlessChanged(locked, ({ id }) => of.get(id) ?? Either.right([]))
+  return (item) => (locked.aggregates.has(item.id) ? remove(item) : Either.right([]))
 }
 
 /** Decides one step. Each entity is changed or refused separately. */

@@ -4,6 +4,8 @@ import { type ChosenEntities, maxListedIds } from "../catalog/MerchantLists.ts"
 import { Transaction } from "../database/Transaction.ts"
 import type { LockedCatalog } from "../drafts/CatalogChange.ts"
 import { CatalogChanges } from "../drafts/CatalogChanges.ts"
+import { makeDecideDeletions } from "../drafts/Deletion.ts"
+import { EntityUsesRepo } from "../drafts/EntityUsesRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { makeDecideRemovals } from "../drafts/StoreMembership.ts"
@@ -28,8 +30,10 @@ import {
   type BulkItem,
   type BulkWork,
   decideStep,
+  deletionDecision,
   fieldDecision,
-  removalDecision
+  removalDecision,
+  storeOf
 } from "./BulkChange.ts"
 import { BulkItemsRepo } from "./BulkItemsRepo.ts"
 
@@ -53,18 +57,67 @@ const storeGone = () =>
   })
 
 /** Whether the change writes the variants and media of a product too. */
-const movesProducts = (change: BulkChange) => change._tag !== "SetField"
+const writesParts = (change: BulkChange) => change._tag !== "SetField"
+
+/** What a step reads before it decides. */
+const makeReads = Effect.gen(function* () {
+  const catalog = yield* CatalogRepo
+  const definitions = yield* MetafieldDefinitions
+  const entityUses = yield* EntityUsesRepo
+  const decideDeletions = makeDecideDeletions(catalog, entityUses)
+  const decideRemovals = makeDecideRemovals(catalog)
+
+  /** How a step decides about each of its entities, and the changes that it makes along with them. */
+  const decisionsOf = (
+    accountId: AccountId,
+    { change, kind }: BulkWork,
+    items: ReadonlyArray<BulkItem>,
+    locked: LockedCatalog
+  ) =>
+    Effect.gen(function* () {
+      const unchanged = items.filter(({ id, revision }) => locked.revisions.get(id) === revision).map(({ id }) => id)
+      switch (change._tag) {
+        case "SetField": {
+          const rules = yield* definitions.rulesFor(accountId, kind, [change.key])
+          return { decide: fieldDecision(kind, change, rules, locked), along: [] }
+        }
+        case "AddToStore":
+          return { decide: additionDecision(kind, change, locked), along: [] }
+        case "RemoveFromStore": {
+          const removals = yield* decideRemovals(accountId, unchanged, change.storeId, locked)
+          return { decide: removalDecision(kind, change, removals, locked), along: removals.along }
+        }
+        case "Delete": {
+          const deletions = yield* decideDeletions(accountId, unchanged, locked)
+          return { decide: deletionDecision(deletions, locked), along: deletions.along }
+        }
+      }
+    })
+
+  /** The entities that a change reads or writes along with these. */
+  const partsOf = (accountId: AccountId, change: BulkChange, ids: ReadonlyArray<EntityId>) => {
+    switch (change._tag) {
+      case "SetField":
+        return Effect.succeed([])
+      case "AddToStore":
+      case "RemoveFromStore":
+        return catalog.partsOnStore(accountId, change.storeId, ids, change._tag === "RemoveFromStore")
+      case "Delete":
+        return entityUses.partsOf(accountId, ids)
+    }
+  }
+
+  return { decisionsOf, partsOf, isImporting: entityUses.isImporting }
+})
 
 /** The kind of job that changes the drafts of a selection. */
 export const makeBulkKinds = Effect.gen(function* () {
   const awaitFilterStore = yield* makeAwaitFilterStore
-  const catalog = yield* CatalogRepo
   const changes = yield* CatalogChanges
-  const decideRemovals = makeDecideRemovals(catalog)
-  const definitions = yield* MetafieldDefinitions
   const importLock = yield* ImportLockRepo
   const found = yield* FoundEntitiesRepo
   const repo = yield* BulkItemsRepo
+  const { decisionsOf, isImporting, partsOf } = yield* makeReads
 
   /** Adds the next entities that the filters find to the job. Their number is known when all are collected. */
   const collect = (
@@ -91,42 +144,17 @@ export const makeBulkKinds = Effect.gen(function* () {
       return { _tag: "Progress", cursor: all === 0 ? null : 0, total: all, done: 0, counts }
     })
 
-  /** How a step decides about each of its entities, and the changes that it makes along with them. */
-  const decisionsOf = (
-    accountId: AccountId,
-    { change, kind }: BulkWork,
-    items: ReadonlyArray<BulkItem>,
-    locked: LockedCatalog
-  ) =>
-    Effect.gen(function* () {
-      switch (change._tag) {
-        case "SetField": {
-          const rules = yield* definitions.rulesFor(accountId, kind, [change.key])
-          return { decide: fieldDecision(kind, change, rules, locked), along: [] }
-        }
-        case "AddToStore":
-          return { decide: additionDecision(kind, change, locked), along: [] }
-        case "RemoveFromStore": {
-          const current = items.filter(({ id, revision }) => locked.revisions.get(id) === revision)
-          const ids = current.map(({ id }) => id)
-          const removals = yield* decideRemovals(accountId, ids, change.storeId, locked)
-          return { decide: removalDecision(kind, change, removals, locked), along: removals.along }
-        }
-      }
-    })
-
-  /** Writes the changes of these entities. The number of changed drafts is that of the revisions that rose. */
+  /** Writes the changes of these entities. The number of changed drafts is that of the revisions that rose, and of the deleted entities. */
   const write = (accountId: AccountId, input: BulkWork, items: ReadonlyArray<BulkItem>) =>
     Effect.gen(function* () {
       const { change, kind } = input
+      const storeId = storeOf(change)
       const ids = items.map(({ id }) => id)
-      const parts = movesProducts(change)
-        ? yield* catalog.partsOnStore(accountId, change.storeId, ids, change._tag === "RemoveFromStore")
-        : []
+      const parts = yield* partsOf(accountId, change, ids)
       const { locked, remedy } = yield* Effect.orDie(
         changes.applyRemedy([...ids, ...parts], (before: LockedCatalog) =>
           Effect.gen(function* () {
-            const isGone = change.storeId !== null && !before.storeIds.includes(change.storeId)
+            const isGone = storeId !== null && !before.storeIds.includes(storeId)
             if (isGone) return { changes: [], refused: [], isGone, before: before.revisions }
             const { along, decide } = yield* decisionsOf(accountId, input, items, before)
             const step = decideStep(kind, items, before, decide)
@@ -135,7 +163,9 @@ export const makeBulkKinds = Effect.gen(function* () {
         )
       )
       if (remedy.isGone) return yield* storeGone()
-      const changed = items.filter(({ id }) => locked.revisions.get(id) !== remedy.before.get(id)).length
+      const isChanged = ({ id }: BulkItem) =>
+        locked.revisions.get(id) !== remedy.before.get(id) || (remedy.before.has(id) && !locked.aggregates.has(id))
+      const changed = items.filter(isChanged).length
       return { changed, refused: remedy.refused }
     })
 
@@ -155,7 +185,9 @@ export const makeBulkKinds = Effect.gen(function* () {
               ? yield* Effect.catchTag(collect({ accountId, id, size }, input.found, place), "NotFound", storeGone)
               : yield* Effect.dieMessage("The job has a list of entities already.")
           const work = workOf(input)
-          const taken = movesProducts(work.change) ? Math.ceil(size / 4) : size
+          // The comparison of an import may refer to any entity. While this step shares the import lock, no import begins.
+          if (work.change._tag === "Delete" && (yield* isImporting(accountId))) return waitForImport
+          const taken = writesParts(work.change) ? Math.ceil(size / 4) : size
           const items = yield* repo.take(accountId, id, taken)
           if (items.length === 0) return { _tag: "Progress", cursor: null, done: 0 }
           const { changed, refused } = yield* write(accountId, work, items)
@@ -184,6 +216,7 @@ const countedEntities = (kind: EntityKind, count: number): string =>
 
 /** `domain`: of the store of the change. */
 const titleOf = (change: BulkChange, entities: string, domain: string | undefined): string => {
+  if (change._tag === "Delete") return `Delete ${entities}`
   if (change._tag === "AddToStore") return `Add ${entities} to ${domain}`
   if (change._tag === "RemoveFromStore") return `Take ${entities} off ${domain}`
   const on = domain === undefined ? "" : ` on ${domain}`
@@ -200,7 +233,8 @@ const make = Effect.gen(function* () {
 
   const check = Effect.fn("BulkJobs.check")(function* (kind: EntityKind, change: BulkChange) {
     const { accountId } = yield* CurrentActor
-    if (change.storeId !== null) yield* stores.find(change.storeId)
+    const storeId = storeOf(change)
+    if (storeId !== null) yield* stores.find(storeId)
     if (change._tag !== "SetField") return
     const rules = yield* definitions.rulesFor(accountId, kind, [change.key])
     const misfit = misfitOfField(kind, change.key, change.value ?? "", rules, [])
@@ -216,7 +250,8 @@ const make = Effect.gen(function* () {
       // none of them has an earlier time and is committed later.
       const lock = isNamed ? importLock.share : importLock.take
       if (Option.isSome(yield* lock(accountId))) return yield* new PimLocked()
-      const domain = change.storeId === null ? undefined : (yield* stores.find(change.storeId)).domain
+      const storeId = storeOf(change)
+      const domain = storeId === null ? undefined : (yield* stores.find(storeId)).domain
       const total = isNamed ? selection.ids.length : selection.count
       const input: BulkInput = isNamed ? { kind, change } : { change, found: foundEntities([kind], selection.filters) }
       const job = yield* jobs.begin({

@@ -89,7 +89,15 @@ const remove = Command.make(
   )
 )
 
+const deleteCommand = Command.make("delete", { kind, ...filters, account, json }, (given) =>
+  run({ _tag: "Delete" }, given)
+).pipe(
+  Command.withDescription(
+    "Delete many entities that no store has, products with their variants, as a job. This cannot be undone."
+  )
+)
+
 export const bulkCommand = Command.make("bulk").pipe(
   Command.withDescription("Changes of the drafts of many entities."),
-  Command.withSubcommands([set, add, remove])
+  Command.withSubcommands([set, add, remove, deleteCommand])
 )

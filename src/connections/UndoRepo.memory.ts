@@ -2,7 +2,7 @@ import { Clock, Effect, Layer, Ref } from "effect"
 import type { Aggregate } from "../catalog/Aggregate.ts"
 import { type MemoryAccount, MemoryStore } from "../database/MemoryStore.memory.ts"
 import type { MemoryHistory } from "../drafts/HistoryRepo.memory.ts"
-import { whyKept } from "../drafts/StoreMembership.ts"
+import { holdOf } from "../drafts/StoreMembership.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, ConnectionId, EntityId, StoreId } from "../model/Ids.ts"
 import { fromMillis } from "../model/Timestamp.ts"
@@ -132,7 +132,7 @@ const fieldsOf = (
         const later = events.findLast(isOfOthers)
         const variants = [...account.entities.values()].filter((each) => each.aggregate.parentId === entityId)
         const isKept = [aggregate, ...variants.map((each) => each.aggregate)].some(({ versions }) =>
-          versions.some((each) => each.storeId === storeId && whyKept(each) !== undefined)
+          versions.some((each) => each.storeId === storeId && holdOf(each) !== undefined)
         )
         const pictures = [aggregate, ...variants.map((each) => each.aggregate)]
           .flatMap(({ gallery }) => gallery)

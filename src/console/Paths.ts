@@ -48,6 +48,7 @@ export const paths = {
   setSelected: "/selection/field",
   addSelected: "/selection/store",
   removeSelected: "/selection/store/remove",
+  deleteSelected: "/selection/delete",
   exportSelected: "/selection/export",
   scheduleSelected: "/selection/schedule",
   jobs: "/jobs",

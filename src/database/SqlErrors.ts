@@ -175,7 +175,10 @@ export const uniqueAsConflict = asConflict("23505")
 
 const foreignKeyViolation = "23503"
 
-/** For deletes: the program that runs again also deletes the row that another transaction added and that refers to a deleted row. */
+/**
+ * For a deleted row that another transaction refers to at the same moment: the program that runs again sees the other's change. It finds
+ * no deleted row, or also deletes the row that was added.
+ */
 export const referenceAsConflict = asConflict(foreignKeyViolation)
 
 export const isForeignKeyViolation = (error: unknown): boolean =>

@@ -22,6 +22,8 @@ export type Target = "up" | "down" | number
 export type CatalogChange = Data.TaggedEnum<{
   /** `parentId`: the product of a variant; null for other kinds. A new variant comes after the other variants of the product. */
   CreateEntity: NewValues & { readonly id: EntityId; readonly kind: EntityKind; readonly parentId: EntityId | null }
+  /** Deletes an entity with its history, a product with its variants. What refers to it from outside must have been taken away before. */
+  DeleteEntity: { readonly entityId: EntityId }
   SetAttributes: NewValues & { readonly entityId: EntityId }
   SetOverrides: NewValues & { readonly entityId: EntityId; readonly storeId: StoreId }
   AddToStore: { readonly entityId: EntityId; readonly storeId: StoreId }
@@ -114,6 +116,8 @@ export interface Decision {
 export interface Plan {
   readonly created: ReadonlyArray<Aggregate>
   readonly updated: ReadonlyArray<{ readonly before: Aggregate; readonly after: Aggregate }>
+  /** As they were. */
+  readonly deleted: ReadonlyArray<Aggregate>
   /** Entities whose canonical record changed, in the order of their first change. Each gets a new change_seq. */
   readonly stamped: ReadonlyArray<EntityId>
   /** Entities whose draft changed only on stores. Their revision rises, their change_seq does not. */
@@ -153,7 +157,7 @@ const referencesOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
 
 /**
  * The products all of whose variants a change may write: they get a new position, the new title of their product in their search
- * text, or they are added to a store with their product.
+ * text, or they are added to a store or deleted with their product.
  */
 export const wholeProductsOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
   switch (change._tag) {
@@ -161,6 +165,7 @@ export const wholeProductsOf = (change: CatalogChange): ReadonlyArray<EntityId> 
     case "MoveVariant":
       return [change.productId]
     case "AddToStore":
+    case "DeleteEntity":
       return [change.entityId]
     case "SetAttributes":
       return Object.hasOwn(change.values, "title") ? [change.entityId] : []
@@ -179,6 +184,7 @@ export const wholeCollectionsOf = (change: CatalogChange): ReadonlyArray<EntityI
     case "AcceptPublish":
     case "AcceptPinned":
     case "AcceptImported":
+    case "DeleteEntity":
     case "Retype":
       return [change.entityId]
     default:

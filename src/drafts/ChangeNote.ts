@@ -4,11 +4,11 @@ import type { EntityId, StoreId } from "../model/Ids.ts"
 import type { Plan } from "./CatalogChange.ts"
 import { type ChangeGroup, changesOf } from "./FeedChanges.ts"
 
-/** Entities of one kind whose set of stores changed in the same way. `from` null: they were created. */
+/** Entities of one kind whose set of stores changed in the same way. `from` null: they were created. `to` null: they were deleted. */
 export interface MovedEntities {
   readonly kind: EntityKind
   readonly from: ReadonlyArray<StoreId> | null
-  readonly to: ReadonlyArray<StoreId>
+  readonly to: ReadonlyArray<StoreId> | null
   readonly ids: ReadonlyArray<EntityId>
 }
 
@@ -22,7 +22,7 @@ export interface ChangeNote {
   readonly entities: ReadonlyArray<EntityId>
   /** SKUs that variants had before. */
   readonly skus: ReadonlyArray<string>
-  /** Entities that were created or changed their stores. They are in `entities` too. */
+  /** Entities that were created or deleted, or changed their stores. They are in `entities` too. */
   readonly moved: ReadonlyArray<MovedEntities>
 }
 
@@ -36,15 +36,15 @@ const ofGallery = (before: Plan["updated"][number]["before"], after: Plan["updat
 
 /** The changes that a plan makes. */
 export const noteOf = (plan: Plan): ChangeNote => {
-  const { created, drafted, stamped, updated } = plan
+  const { created, deleted, drafted, stamped, updated } = plan
   const entities = new Set<EntityId>([...stamped, ...drafted])
   const skus = new Set<string>()
   const moved = new Map<
     string,
-    { kind: EntityKind; from: ReadonlyArray<StoreId> | null; to: ReadonlyArray<StoreId>; ids: Array<EntityId> }
+    { kind: EntityKind; from: MovedEntities["from"]; to: MovedEntities["to"]; ids: Array<EntityId> }
   >()
-  const move = (kind: EntityKind, id: EntityId, from: ReadonlyArray<StoreId> | null, to: ReadonlyArray<StoreId>) => {
-    const key = `${kind} ${from?.join()} ${to.join()}`
+  const move = (kind: EntityKind, id: EntityId, from: MovedEntities["from"], to: MovedEntities["to"]) => {
+    const key = `${kind} ${from?.join()} ${to?.join()}`
     const others = moved.get(key)
     if (others === undefined) moved.set(key, { kind, from, to, ids: [id] })
     else others.ids.push(id)
@@ -62,6 +62,13 @@ export const noteOf = (plan: Plan): ChangeNote => {
       if (sku !== "" && sku !== valueOf(after.attributes, "sku")) skus.add(sku)
     }
     if (before.storeIds.join() !== after.storeIds.join()) move(after.kind, after.id, before.storeIds, after.storeIds)
+  }
+  for (const { attributes, gallery, id, kind, storeIds } of deleted) {
+    entities.add(id)
+    for (const { mediaId } of gallery) entities.add(mediaId)
+    const sku = kind === "variant" ? valueOf(attributes, "sku") : ""
+    if (sku !== "") skus.add(sku)
+    move(kind, id, storeIds, null)
   }
   return { changes: changesOf(plan), entities: [...entities], skus: [...skus], moved: [...moved.values()] }
 }

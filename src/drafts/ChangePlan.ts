@@ -5,7 +5,7 @@ import { ChangePlanner } from "./ChangePlanner.ts"
 
 /** Whether a plan has nothing to write. */
 export const isEmpty = (plan: Plan): boolean =>
-  plan.created.length + plan.updated.length + plan.stamped.length + plan.drafted.length === 0
+  plan.created.length + plan.updated.length + plan.deleted.length + plan.stamped.length + plan.drafted.length === 0
 
 /**
  * Plans the changes, in order, against the locked state. A pure function: the SQL repository and the in-memory repository write
@@ -38,21 +38,26 @@ export const planDerivations = (locked: LockedCatalog): Plan => {
 export const joinPlans = (plans: ReadonlyArray<Plan>): Plan => ({
   created: plans.flatMap(({ created }) => created),
   updated: plans.flatMap(({ updated }) => updated),
+  deleted: plans.flatMap(({ deleted }) => deleted),
   stamped: plans.flatMap(({ stamped }) => stamped),
   drafted: plans.flatMap(({ drafted }) => drafted)
 })
 
 /** The locked state after the plan was written. */
-export const stateAfter = (locked: LockedCatalog, plan: Plan): LockedCatalog => ({
-  ...locked,
-  aggregates: new Map([
+export const stateAfter = (locked: LockedCatalog, plan: Plan): LockedCatalog => {
+  const aggregates = new Map([
     ...locked.aggregates,
     ...[...plan.created, ...plan.updated.map(({ after }) => after)].map(
       (aggregate) => [aggregate.id, aggregate] as const
     )
-  ]),
-  revisions: new Map([
-    ...locked.revisions,
-    ...[...plan.stamped, ...plan.drafted].map((id) => [id, (locked.revisions.get(id) ?? 0) + 1] as const)
   ])
-})
+  for (const { id } of plan.deleted) aggregates.delete(id)
+  return {
+    ...locked,
+    aggregates,
+    revisions: new Map([
+      ...locked.revisions,
+      ...[...plan.stamped, ...plan.drafted].map((id) => [id, (locked.revisions.get(id) ?? 0) + 1] as const)
+    ])
+  }
+}

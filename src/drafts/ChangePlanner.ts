@@ -129,6 +129,7 @@ export class ChangePlanner {
   private readonly aggregates: Map<EntityId, Aggregate>
   private readonly variantIds = new Map<EntityId, Array<EntityId>>()
   private readonly created = new Set<EntityId>()
+  private readonly deleted = new Set<EntityId>()
   private readonly stamped = new Set<EntityId>()
   private readonly drafted = new Set<EntityId>()
   private readonly locked: LockedCatalog
@@ -144,6 +145,8 @@ export class ChangePlanner {
     switch (change._tag) {
       case "CreateEntity":
         return this.create(change)
+      case "DeleteEntity":
+        return Either.map(this.entity(change.entityId), (aggregate) => this.delete(aggregate))
       case "SetAttributes":
         return Either.map(this.entity(change.entityId), (aggregate) => {
           const { attributes: before, kind } = aggregate
@@ -207,6 +210,7 @@ export class ChangePlanner {
         const before = this.locked.aggregates.get(aggregate.id)
         return before === undefined || sameJson(before, aggregate) ? [] : [{ before, after: aggregate }]
       }),
+      deleted: [...this.deleted].flatMap((id) => this.locked.aggregates.get(id) ?? []),
       stamped: [...this.stamped],
       drafted: [...this.drafted].filter((id) => !this.stamped.has(id))
     }
@@ -229,6 +233,7 @@ export class ChangePlanner {
   }
 
   private kindOf(id: EntityId): EntityKind | undefined {
+    if (this.deleted.has(id)) return undefined
     return (
       this.aggregates.get(id)?.kind ??
       (this.locked.summaries.has(id) ? "variant" : undefined) ??
@@ -239,6 +244,7 @@ export class ChangePlanner {
   private variantsOf(productId: EntityId): ReadonlyArray<Aggregate | VariantSummary> {
     return (this.variantIds.get(productId) ?? [])
       .flatMap((id) => this.aggregates.get(id) ?? this.locked.summaries.get(id) ?? [])
+      .filter(({ id }) => !this.deleted.has(id))
       .sort(byPosition)
   }
 
@@ -368,6 +374,19 @@ export class ChangePlanner {
     this.addVariant(aggregate)
     this.put(aggregate, "canonical")
     return done
+  }
+
+  private delete({ id, parentId }: Aggregate): void {
+    for (const variant of this.variantsOf(id)) this.forget(variant.id)
+    this.forget(id)
+    const product = parentId === null ? undefined : this.aggregates.get(parentId)
+    if (product !== undefined) this.put(product, "canonical")
+  }
+
+  private forget(id: EntityId): void {
+    this.aggregates.delete(id)
+    for (const ids of [this.touched, this.created, this.stamped, this.drafted]) ids.delete(id)
+    this.deleted.add(id)
   }
 
   private setGallery({ entityId, entries }: Change<"SetGallery">): Outcome {

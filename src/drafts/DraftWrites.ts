@@ -2,7 +2,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { findSingle } from "../database/Rows.ts"
-import { orDie, uniqueAsConflict } from "../database/SqlErrors.ts"
+import { orDie, referenceAsConflict, uniqueAsConflict } from "../database/SqlErrors.ts"
 import type { AccountId, EntityId } from "../model/Ids.ts"
 import { plusMicros } from "../model/Timestamp.ts"
 import { giveWay } from "../runtime/Pause.ts"
@@ -100,7 +100,8 @@ export const makeDraftWrites = (
         yield* uniqueAsConflict(insertCreated(accountId, plan)())
         yield* runUnlessEmpty(derivedUpdates(plan), (rows) => updateEntities(accountId, rows, selectCounters()))
         yield* writeParts(accountId, plan)(null)
-      }).pipe(orDie),
+        // Another transaction deleted a media file or product that the plan refers to, or refers to an entity that it deletes.
+      }).pipe(referenceAsConflict, orDie),
     raise: (accountId, plan, changed = plan === undefined ? emptyNote : noteOf(plan)) => {
       const note = noteRows(changed)
       const updates = plan === undefined ? [] : risenUpdates(plan)

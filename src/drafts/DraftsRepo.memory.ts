@@ -1,7 +1,7 @@
 import { Array as Arr, Clock, type Context, Effect, Layer, Ref } from "effect"
 import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { linkedStores, type MemoryEntity } from "../catalog/CatalogState.memory.ts"
-import { type MemorySlices, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
+import { type MemoryAccount, type MemorySlices, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { fromMillis, max, plusMicros, type Timestamp } from "../model/Timestamp.ts"
@@ -45,6 +45,27 @@ const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
   }
 }
 
+/** The account without deleted entities and all that belongs to them. */
+const withoutEntities = (account: MemoryAccount, deleted: Plan["deleted"]): MemoryAccount => {
+  if (deleted.length === 0) return account
+  const gone = new Set(deleted.map(({ id }) => id))
+  const isKept = ({ entityId }: { readonly entityId: EntityId }) => !gone.has(entityId)
+  const kept = <Row extends { readonly entityId: EntityId }>(rows: ReadonlyMap<string, Row>) =>
+    new Map([...rows].filter(([, row]) => isKept(row)))
+  return {
+    ...account,
+    entities: new Map([...account.entities].filter(([id]) => !gone.has(id))),
+    history: account.history.filter(isKept),
+    publications: account.publications.filter(isKept),
+    mirroredTranslations: new Map(
+      [...account.mirroredTranslations].map(([storeId, { fields, translations }]) => [
+        storeId,
+        { fields: kept(fields), translations: kept(translations) }
+      ])
+    )
+  }
+}
+
 /** The in-memory repository. It passes the same contract suite as `layer`. Members are always read, because that costs nothing here. */
 export const layerDraftsRepoMemory = Layer.effect(
   DraftsRepo,
@@ -71,7 +92,7 @@ export const layerDraftsRepoMemory = Layer.effect(
             aggregate: { ...after, versions: [...after.versions, ...unlinked] }
           })
         }
-        return { ...account, entities }
+        return withoutEntities({ ...account, entities }, plan.deleted)
       })
     const raiseAt = (
       accountId: AccountId,

@@ -2,7 +2,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Array as Arr, Effect } from "effect"
 import { insertAll } from "../database/Inserts.ts"
-import type { AccountId } from "../model/Ids.ts"
+import type { AccountId, EntityId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import type { Plan } from "./CatalogChange.ts"
 import { differences, upsertedRows, versionUpdate } from "./PlanRows.ts"
@@ -84,6 +84,26 @@ const makeRelationRows = (sql: SqlClient) => ({
     WHERE m.account_id = ${accountId} AND m.collection_id = r."collectionId" AND m.product_id = r."productId"`
 })
 
+/** Tables with rows that belong to an entity. A publication takes its attempts along. */
+const tablesOfEntity = [
+  "store_version",
+  "entity_media",
+  "entity_history",
+  "publication",
+  "import_conflict",
+  "translatable_field",
+  "translation"
+]
+
+/** Statements that delete entities, after all that belongs to them. */
+const deleteEntities = (sql: SqlClient, accountId: AccountId, ids: ReadonlyArray<EntityId>) => [
+  ...tablesOfEntity.map(
+    (table) => sql`DELETE FROM ${sql(table)} t WHERE t.account_id = ${accountId} AND t.entity_id = ANY(${ids}::uuid[])`
+  ),
+  sql`DELETE FROM collection_member m WHERE m.account_id = ${accountId} AND m.collection_id = ANY(${ids}::uuid[])`,
+  sql`DELETE FROM entity e WHERE e.account_id = ${accountId} AND e.id = ANY(${ids}::uuid[])`
+]
+
 /** Runs a statement unless there are no rows. */
 export const runUnlessEmpty = <Row>(
   rows: ReadonlyArray<Row>,
@@ -113,8 +133,9 @@ const runTimed = (
 }
 
 /**
- * Builds the statements that write the store versions, galleries and members of a plan. They must run after the plan's entities were
- * inserted; for thousands of rows, building them takes as long as running them. `time`: publish times of the plan are raised to it.
+ * Builds the statements that write the store versions, galleries and members of a plan, and delete its deleted entities. They must run
+ * after the plan's entities were inserted; for thousands of rows, building them takes as long as running them. `time`: publish times of
+ * the plan are raised to it.
  */
 export const makeWriteParts = (sql: SqlClient) => {
   const { deleteVersions, updateVersions, upsertVersions } = makeVersionRows(sql)
@@ -136,6 +157,10 @@ export const makeWriteParts = (sql: SqlClient) => {
       ],
       { discard: true }
     )
-    return (time) => Effect.all([removed, changed(time), added(time), related], { discard: true })
+    const deleted = runUnlessEmpty(plan.deleted, (aggregates) => {
+      const ids = aggregates.map(({ id }) => id)
+      return Effect.all(deleteEntities(sql, accountId, ids), { discard: true })
+    })
+    return (time) => Effect.all([removed, changed(time), added(time), related, deleted], { discard: true })
   }
 }

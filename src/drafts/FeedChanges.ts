@@ -9,6 +9,7 @@ import type { Plan } from "./CatalogChange.ts"
 export const ChangeType = Schema.Literal(
   "entity.created",
   "entity.updated",
+  "entity.deleted",
   "relationships.updated",
   "store_version.added",
   "store_version.updated",
@@ -103,13 +104,10 @@ class Groups {
     return this.named.has(id)
   }
 
-  /** Created entities come first. */
+  /** Created entities come first, deleted ones last. */
   list(): ReadonlyArray<ChangeGroup> {
-    const all = [...this.groups.values()]
-    return [
-      ...all.filter(({ type }) => type === "entity.created"),
-      ...all.filter(({ type }) => type !== "entity.created")
-    ]
+    const placeOf = ({ type }: ChangeGroup) => (type === "entity.created" ? 0 : type === "entity.deleted" ? 2 : 1)
+    return [...this.groups.values()].sort((left, right) => placeOf(left) - placeOf(right))
   }
 }
 
@@ -182,8 +180,22 @@ const addRelationships = (groups: Groups, before: Aggregate | undefined, after: 
     groups.add("relationships.updated", "product", after.parentId, null, ["variant_ids"])
 }
 
+/** The deletion of entities, and the entities whose relationships change by it. */
+const addDeletions = (groups: Groups, deleted: Plan["deleted"]) => {
+  const gone = new Set(deleted.map(({ id }) => id))
+  for (const { gallery, id, kind, members, parentId } of deleted) {
+    const relate = (other: ChangedKind, otherId: EntityId, member: string) => {
+      if (!gone.has(otherId)) groups.add("relationships.updated", other, otherId, null, [member])
+    }
+    groups.add("entity.deleted", kind, id)
+    if (parentId !== null) relate("product", parentId, "variant_ids")
+    for (const { mediaId } of gallery) relate("media", mediaId, userMember(kind))
+    for (const product of members) relate("product", product, "collection_ids")
+  }
+}
+
 /** The changes of a plan, as the feed shows them: at least one for each entity whose detail or store versions change. */
-export const changesOf = ({ created, drafted, stamped, updated }: Plan): ReadonlyArray<ChangeGroup> => {
+export const changesOf = ({ created, deleted, drafted, stamped, updated }: Plan): ReadonlyArray<ChangeGroup> => {
   const groups = new Groups()
   for (const after of created) {
     groups.add("entity.created", after.kind, after.id)
@@ -201,6 +213,7 @@ export const changesOf = ({ created, drafted, stamped, updated }: Plan): Readonl
       !sameOrder(before.storeIds, after.storeIds)
     if (isVisible && !groups.has(after.id)) groups.add("entity.updated", after.kind, after.id, null, ["publish_state"])
   }
+  addDeletions(groups, deleted)
   const kinds = new Map(updated.map(({ after }) => [after.id, after.kind]))
   // An entity with a new revision but without an update is a product whose variants changed.
   for (const id of [...stamped, ...drafted])

@@ -12,6 +12,9 @@ import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
  */
 export class PartsMoved extends Data.TaggedError("PartsMoved") {}
 
+/** Why a job refuses an entity whose parts moved. */
+export const movedMeanwhile = "somebody changed it at the same moment: try again"
+
 type Decided<Change = CatalogChange> = Either.Either<ReadonlyArray<Change>, NotFound | ValidationFailed | PartsMoved>
 
 export type Removal = Data.TaggedEnum.Value<CatalogChange, "RemoveFromStore" | "SetGallery">
@@ -19,7 +22,7 @@ export type Removal = Data.TaggedEnum.Value<CatalogChange, "RemoveFromStore" | "
 const find = ({ aggregates }: LockedCatalog, id: EntityId) =>
   Either.fromNullable(aggregates.get(id), () => new NotFound())
 
-const nounOf = (kind: EntityKind) => (kind === "media" ? "media file" : kind)
+export const nounOf = (kind: EntityKind) => (kind === "media" ? "media file" : kind)
 
 const refuse = (message: string) => Either.left(ValidationFailed.at("store_id", message))
 
@@ -93,17 +96,25 @@ export const decideAddition =
 
 const versionOn = ({ versions }: Aggregate, storeId: StoreId) => versions.find((version) => version.storeId === storeId)
 
-/** Why an entity cannot be taken off the store of this version, as the end of a sentence. */
-export const whyKept = ({ accepted, lastPublishStatus, mayBeLive, platformId }: VersionState): string | undefined => {
-  if (lastPublishStatus === "pending") return "is being published to this store"
-  if (accepted !== null || platformId !== null)
-    return "was published to this store, or imported from it, so it cannot be taken off"
-  return mayBeLive
-    ? "failed to be published to this store, but may have reached it, so it cannot be taken off"
-    : undefined
+/** What keeps an entity on a store: an open publish, or that the store has it, or may have it. */
+export type Hold = "pending" | "live" | "uncertain"
+
+/** What keeps an entity on the store of this version. */
+export const holdOf = ({ accepted, lastPublishStatus, mayBeLive, platformId }: VersionState): Hold | undefined => {
+  if (lastPublishStatus === "pending") return "pending"
+  if (accepted !== null || platformId !== null) return "live"
+  return mayBeLive ? "uncertain" : undefined
 }
 
-const mediaShown = ({ gallery }: Aggregate, storeId: StoreId) =>
+/** Why an entity cannot be taken off a store, as the end of a sentence. */
+const whyKept: Readonly<Record<Hold, string>> = {
+  pending: "is being published to this store",
+  live: "was published to this store, or imported from it, so it cannot be taken off",
+  uncertain: "failed to be published to this store, but may have reached it, so it cannot be taken off"
+}
+
+/** The media of an entity's gallery that a store shows. */
+export const mediaShown = ({ gallery }: Aggregate, storeId: StoreId) =>
   gallery.filter(({ storeIds }) => storeIds.includes(storeId)).map(({ mediaId }) => mediaId)
 
 const shownByGallery = "a gallery shows the media file on this store: take it out of that gallery first"
@@ -131,22 +142,22 @@ const leave = (
  * Takes an entity off a store that it was never published to, a product with its variants. NotFound: the entity does not exist, or is not on
  * the store. PartsMoved: a variant, or a media file of a gallery, is not locked.
  */
-const decideRemoval =
+export const decideRemoval =
   (entityId: EntityId, storeId: StoreId) =>
   (locked: LockedCatalog): Decided<Removal> =>
     Either.gen(function* () {
       const aggregate = yield* find(locked, entityId)
       const version = yield* Either.fromNullable(versionOn(aggregate, storeId), () => new NotFound())
-      const why = whyKept(version)
-      if (why !== undefined) return yield* refuse(`the ${nounOf(aggregate.kind)} ${why}`)
+      const hold = holdOf(version)
+      if (hold !== undefined) return yield* refuse(`the ${nounOf(aggregate.kind)} ${whyKept[hold]}`)
       const isOurs = ({ parentId, storeIds }: Pick<Aggregate, "parentId" | "storeIds">) =>
         parentId === entityId && storeIds.includes(storeId)
       if ([...locked.summaries.values()].some(isOurs)) return yield* Either.left(new PartsMoved())
       const changes = [...(yield* leave(aggregate, storeId, locked))]
       for (const variant of [...locked.aggregates.values()].filter(isOurs)) {
         const theirs = versionOn(variant, storeId)
-        const whyVariant = theirs === undefined ? undefined : whyKept(theirs)
-        if (whyVariant !== undefined) return yield* refuse(`its variant ${variant.id} ${whyVariant}`)
+        const held = theirs === undefined ? undefined : holdOf(theirs)
+        if (held !== undefined) return yield* refuse(`its variant ${variant.id} ${whyKept[held]}`)
         changes.push(...(yield* leave(variant, storeId, locked)))
       }
       return changes

@@ -2,7 +2,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { discardRows, findAll, findSingle } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { orDie, referenceAsConflict } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
@@ -96,7 +96,8 @@ export const makeScheduleStatements = (sql: SqlClient, hints: WorkHints | undefi
         )
         // The hint is due now. The worker that reads it replaces its time by the start of the drop.
         if (hints !== undefined) yield* hints.add(accountId)
-      }).pipe(orDie),
+        // Another transaction deleted an entity of the drop after it was read.
+      }).pipe(referenceAsConflict, orDie),
     cancel: (accountId, id, actor) =>
       sql`
         UPDATE drop

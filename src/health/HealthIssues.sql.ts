@@ -83,15 +83,16 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
                           'entity_id', i.entity_id, 'entity_type', i.entity_type, 'title', i.title,
                           'store_id', i.store_id, 'fields', i.fields, 'locale', nullif(i.locale, '')
                         )
-                        -- The title of a variant's product is read now, because the scan did not store it.
-                        || CASE WHEN i.entity_type = 'variant' THEN (
+                        -- The title of a variant's product is read now, because the scan did not store it. A variant that was deleted
+                        -- since the scan has none.
+                        || CASE WHEN i.entity_type = 'variant' THEN coalesce((
                           SELECT jsonb_build_object(
                             'sku', coalesce(e.attributes #>> '{sku,value}', ''), 'product_id', p.id,
                             'product_title', p.title
                           )
                           FROM entity e JOIN entity p ON p.account_id = ${filter.accountId} AND p.id = e.parent_id
                           WHERE e.account_id = ${filter.accountId} AND e.id = i.entity_id
-                        ) ELSE '{}' END
+                        ), '{}') ELSE '{}' END
                         || CASE jsonb_typeof(i.shown)
                           WHEN 'array' THEN jsonb_build_object('values', i.shown)
                           WHEN 'object' THEN i.shown

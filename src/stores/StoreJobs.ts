@@ -40,7 +40,7 @@ export const makeStoreJobKinds = Effect.gen(function* () {
         })
       )
       const changes = moved.flatMap(({ ids, kind, to }) =>
-        changesOfAll(to.includes(storeId) ? "store_version.added" : "store_version.removed", kind, ids, storeId)
+        changesOfAll(to?.includes(storeId) ? "store_version.added" : "store_version.removed", kind, ids, storeId)
       )
       const note = joinNotes([{ ...emptyNote, changes, entities: moved.flatMap(({ ids }) => ids), moved }, ...derived])
       if (entities > 0) yield* drafts.raise(accountId, undefined, note)

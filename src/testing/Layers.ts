@@ -12,6 +12,7 @@ import { type MemorySlices, MemoryStore } from "../database/MemoryStore.memory.t
 import { layerMemoryTransaction } from "../database/MemoryTransaction.memory.ts"
 import { layerDefinitionsRepoMemory } from "../drafts/DefinitionsRepo.memory.ts"
 import { emptyFeed, layerDraftsRepoMemory } from "../drafts/DraftsRepo.memory.ts"
+import { layerEntityUsesRepoMemory } from "../drafts/EntityUsesRepo.memory.ts"
 import { emptyHistory, layerHistoryRepoMemory } from "../drafts/HistoryRepo.memory.ts"
 import { emptyImportLock, layerImportLockRepoMemory } from "../drafts/ImportLockRepo.memory.ts"
 import { emptyDefinitions } from "../drafts/MirroredDefinitions.memory.ts"
@@ -68,6 +69,7 @@ export const MemoryRepositories = Layer.mergeAll(
   layerOfflinePlatforms.pipe(Layer.provideMerge(layerDemoShopsMemory)),
   layerDraftsRepoMemory,
   layerDropsRepoMemory,
+  layerEntityUsesRepoMemory,
   layerFeedRepoMemory,
   layerFoundEntitiesRepoMemory,
   layerExportItemsRepoMemory,

@@ -4,6 +4,7 @@ import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { type EntityId, JobId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { type Answer, aBrowser, ask, PagesServer } from "../oauth/PagesServer.ts"
@@ -40,6 +41,7 @@ const aSelection = Effect.gen(function* () {
     set: send("/selection/field"),
     add: send("/selection/store"),
     remove: send("/selection/store/remove"),
+    erase: send("/selection/delete"),
     schedule: send("/selection/schedule"),
     publish: send("/selection/publish"),
     finish,
@@ -276,6 +278,50 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
           }
         ]
       })
+    })
+  )
+
+  it.effect("delete: from the list or from the page of an entity that no store has", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, erase, finish, stove, tent } = yield* aSelection
+      const cloak = yield* actingAs(actor)(anEntity("product", { title: "Cloak" }))
+      const lamp = yield* actingAs(actor)(anEntity("product", { title: "Lamp" }))
+      const first = yield* erase(ticked([tent, lamp]))
+      assert.match(textOf(first), /^Delete Products Products The 2 products that you selected .* Review Cancel$/)
+      const review = yield* erase({ ...ticked([tent, lamp]), do: "review" })
+      assert.match(
+        textOf(review),
+        /^Delete Products Deletes 2 products The tent Lamp This cannot be undone: .* Delete 2 products Back Cancel$/
+      )
+      const job = yield* finish(yield* erase(reviewed(review, "/selection/delete")))
+      assert.deepInclude(job, {
+        title: "Delete 2 products",
+        result: { changed: 1, unchanged: 0, refused: 1 },
+        errors: [
+          {
+            item: "product The tent",
+            message:
+              "the product was published to a store, or imported from one: delete it in that store, then refresh the store"
+          }
+        ]
+      })
+      assert.strictEqual((yield* ask(`/entity?id=${lamp}`, { cookie })).status, 404)
+      assert.strictEqual((yield* ask(`/entity?id=${tent}`, { cookie })).status, 200)
+
+      // The page of an entity leads to the review at once, if no store has the entity.
+      assert.notInclude((yield* ask(`/entity?id=${stove}`, { cookie })).text, "/selection/delete")
+      const page = yield* ask(`/entity?id=${cloak}`, { cookie })
+      const one = yield* erase(sectionsOf(page.text, "/selection/delete").hidden)
+      assert.match(textOf(one), / Deletes 1 product Cloak This cannot be undone: .* Delete 1 product Cancel$/)
+      assert.include(one.text, `<a href="/entity?id=${cloak}">Cancel</a>`)
+      // A form that is sent twice leads to one job.
+      const form = reviewed(one, "/selection/delete")
+      const begun = yield* erase(form)
+      yield* finish(begun)
+      assert.strictEqual((yield* erase(form)).headers.get("location"), begun.headers.get("location"))
+      const gone = yield* erase({ ...form, id: yield* mintId(JobId), do: "begin" })
+      assert.strictEqual(gone.status, 404)
+      assert.strictEqual((yield* ask(`/entity?id=${cloak}`, { cookie })).status, 404)
     })
   )
 

@@ -28,6 +28,7 @@ import { allAccounts, readsAll } from "../../src/database/PlannerHints.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { DefinitionsRepo } from "../../src/drafts/DefinitionsRepo.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
+import { EntityUsesRepo } from "../../src/drafts/EntityUsesRepo.ts"
 import { HistoryRepo } from "../../src/drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { unsettledCode } from "../../src/drops/DropStep.ts"
@@ -871,6 +872,10 @@ const jobs = Effect.gen(function* () {
   assert.lengthOf(yield* repo.list(actor.accountId, 50), 3)
   assert.isTrue(Option.isNone(yield* repo.newestOn(actor.accountId, firstStore, ["store_link", "store_unlink"])))
   yield* repo.accountsWithout("nightly-scan", AccountId.make(nilUuid), 100)
+  const uses = yield* EntityUsesRepo
+  yield* uses.partsOf(accountId, [product(1), product(2)])
+  yield* uses.usesOf(accountId, [product(1), product(2)])
+  assert.isFalse(yield* uses.isImporting(accountId))
   const bulk = yield* BulkItemsRepo
   const found = yield* FoundEntitiesRepo
   for (const kind of ["product", "variant"] as const) {

@@ -89,6 +89,8 @@ export const readChanged = (copy: Copy, changes: ReadonlyArray<FeedChange>) =>
       const ids = [
         ...new Set(changes.flatMap(({ entity }) => (entity.type === kind ? [EntityId.make(entity.id)] : [])))
       ]
+      // An entity that is not found again was deleted.
+      for (const id of ids) delete copy.entities[id]
       for (let left: ReadonlyArray<EntityId> = ids; left.length > 0; ) {
         const page = yield* whole(kind, { ids: left.slice(0, atOnce) })
         yield* keep(copy, kind, page.data)

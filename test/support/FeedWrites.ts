@@ -45,6 +45,15 @@ const someChanges = (dice: Dice, { ids, stores }: Known, nonce: string) =>
       return [CatalogChange.SetOverrides({ ...onStore, values: dice.next() < 0.3 ? { title: null } : values })]
     if (chance < 0.52) return [CatalogChange.AddToStore(onStore)]
     if (chance < 0.57) return [CatalogChange.RemoveFromStore(onStore)]
+    if (chance < 0.6 && (kind === "product" || kind === "collection")) {
+      ids[kind].splice(ids[kind].indexOf(entityId), 1)
+      return [
+        ...ids.collection
+          .filter((collectionId) => collectionId !== entityId)
+          .map((collectionId) => CatalogChange.ChangeMembers({ collectionId, add: [], remove: [entityId] })),
+        CatalogChange.DeleteEntity({ entityId })
+      ]
+    }
     if (chance < 0.75) return [dice.pick(publishing)]
     if (chance < 0.85 && kind !== "media")
       return [
@@ -78,6 +87,7 @@ export const randomWrite = (dice: Dice, known: Known, nonce: string) =>
       return yield* Effect.ignore(dice.next() < 0.5 ? create(given) : setType(given))
     }
     const many: Array<Change> = []
+    const before = Object.fromEntries(kinds.map((kind) => [kind, [...known.ids[kind]]])) as Known["ids"]
     for (let count = dice.next() < 0.2 ? 1 + dice.below(20) : 1; count > 0; count--)
       many.push(...(yield* someChanges(dice, known, `${nonce}.${count}`)))
     const write =
@@ -86,12 +96,10 @@ export const randomWrite = (dice: Dice, known: Known, nonce: string) =>
             Effect.flatMap(Transaction, ({ run }) => run(changes.applyImported(id, many)))
           )
         : changes.apply(many)
-    // One impossible change refuses all of them, so entities that they should create do not exist.
+    // One impossible change refuses all of them, so the known entities are those from before.
     yield* Effect.catchAll(write, () =>
       Effect.sync(() => {
-        for (const change of many)
-          if (change._tag === "CreateEntity")
-            known.ids[change.kind].splice(known.ids[change.kind].indexOf(change.id), 1)
+        for (const kind of kinds) known.ids[kind] = [...before[kind]]
       })
     )
   })

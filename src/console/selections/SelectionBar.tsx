@@ -65,6 +65,9 @@ export const SelectionBar = ({
             </button>
           </>
         )}
+        <button type="submit" class="plain" formaction={paths.deleteSelected}>
+          {t("Delete")}
+        </button>
       </Allowed>
       <button type="submit" class="plain" formaction={paths.exportSelected}>
         {t("Export the selected")}

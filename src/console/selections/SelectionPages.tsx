@@ -214,20 +214,24 @@ export const SetFieldPage = ({
   )
 }
 
-/** The first step of an addition, a removal or a publish: the store. */
-export const ChooseStorePage = (content: SelectionContent) => {
+/** The first step of a deletion: the entities. Also that of an addition, a removal or a publish: the store too. */
+export const ChoosePage = ({ asksStore, ...content }: SelectionContent & { readonly asksStore: boolean }) => {
   const t = useWords()
   const { change, misfit, selection, stores } = content
   return (
     <Steps content={content} hidden={[]}>
-      <label>
-        {t("Store")}
-        <select name={fields.store} {...fieldState(misfit, fields.store)}>
-          <option value="">{t("Choose a store")}</option>
-          <StoreOptions stores={stores} chosen={change.storeId} />
-        </select>
-      </label>
-      <FieldMisfit field={fields.store} misfit={misfit} />
+      {asksStore && (
+        <>
+          <label>
+            {t("Store")}
+            <select name={fields.store} {...fieldState(misfit, fields.store)}>
+              <option value="">{t("Choose a store")}</option>
+              <StoreOptions stores={stores} chosen={change.storeId} />
+            </select>
+          </label>
+          <FieldMisfit field={fields.store} misfit={misfit} />
+        </>
+      )}
       <WhichChoice {...content} />
       <div class="buttons">
         <button type="submit" name={fields.does} value="review">
@@ -314,9 +318,9 @@ const Names = ({ count, rows }: { readonly rows: ReadonlyArray<ListedEntity>; re
   )
 }
 
-/** The words of a review: of the place, of the number of entities, of what happens, and of the button. */
+/** The words of a review: of the place (null: it has none), of the number of entities, of what happens, and of the button. */
 export interface ReviewWords {
-  readonly where: Sentence
+  readonly where: Sentence | null
   readonly count: Sentence
   readonly explanation: Sentence
   readonly begin: Sentence
@@ -344,6 +348,13 @@ export const reviewWords = {
       "Only items that were never published to the store are taken off it. Their values for this store are removed. Products are taken off with their variants, and with the pictures that no other gallery shows there. Nothing is deleted in the catalog, and the store itself does not change.",
     begin: "Take off {things}"
   },
+  delete: {
+    where: null,
+    count: "Deletes",
+    explanation:
+      "This cannot be undone: their values on all stores and their history are deleted too. Products are deleted with their variants, and leave their collections; their pictures stay in the catalog. Items that a store has, or that a gallery or a drop uses, are not deleted: the page of the job lists them.",
+    begin: "Delete {things}"
+  },
   publish: {
     where: "Store",
     count: "Publishes",
@@ -355,7 +366,7 @@ export const reviewWords = {
 
 /**
  * The last step: what the job will do. `count`: the number of its entities; `rows`: the first of them; `value`: the new value, null
- * if the change sets none; `jobId`: of the job to begin; `back`: the step before.
+ * if the change sets none; `jobId`: of the job to begin; `back`: the step before, null if there is none.
  */
 export const SelectionReviewPage = ({
   back,
@@ -371,7 +382,7 @@ export const SelectionReviewPage = ({
   readonly rows: ReadonlyArray<ListedEntity>
   readonly value: string | null
   readonly jobId: string
-  readonly back: string
+  readonly back: string | null
   readonly words: ReviewWords
   readonly isOutdated: boolean
 }) => {
@@ -402,7 +413,7 @@ export const SelectionReviewPage = ({
       <Facts
         of={[
           isField && [t("Field"), fieldName(t, change.key)],
-          [t(words.where), <bdi>{place}</bdi>],
+          words.where !== null && [t(words.where), <bdi>{place}</bdi>],
           value !== null && [
             t("New value"),
             change.clears ? (
@@ -422,9 +433,11 @@ export const SelectionReviewPage = ({
         <button type="submit" name={fields.does} value="begin">
           {t(words.begin, { things })}
         </button>
-        <button type="submit" class="plain" name={fields.does} value={back}>
-          {t("Back")}
-        </button>
+        {back !== null && (
+          <button type="submit" class="plain" name={fields.does} value={back}>
+            {t("Back")}
+          </button>
+        )}
         <a href={startOf(selection)}>{t("Cancel")}</a>
       </div>
     </Steps>

@@ -23,7 +23,7 @@ import { filtersOf } from "../products/ProductFilters.tsx"
 import { refuseOnPage } from "../Refusals.tsx"
 import { fields, maxSelected, type Selection, selectionIn, tooMany } from "./SelectionForm.ts"
 import {
-  ChooseStorePage,
+  ChoosePage,
   maxNamed,
   type ReviewWords,
   reviewWords,
@@ -37,6 +37,7 @@ const routes = {
   set: ["POST", paths.setSelected, refuseOnPage, "edit", "batch"],
   add: ["POST", paths.addSelected, refuseOnPage, "edit", "batch"],
   remove: ["POST", paths.removeSelected, refuseOnPage, "edit", "batch"],
+  delete: ["POST", paths.deleteSelected, refuseOnPage, "edit", "batch"],
   publish: ["POST", paths.publishListed, refuseOnPage, "publish", "batch"],
   schedule: ["POST", paths.scheduleSelected, refuseOnPage, "publish"]
 } as const
@@ -67,10 +68,10 @@ const misfitOf = ({ issues: [issue] }: ValidationFailed): Misfit => {
 
 type Refused = NotFound | PimLocked | ValidationFailed
 
-/** The data of a review page: the new value (null: none), the address of the step before, and the job that the review begins. */
+/** The data of a review page: the new value (null: none), the step before (null: none), and the job that the review begins. */
 interface Reviewed<R> {
   readonly value: string | null
-  readonly back: string
+  readonly back: string | null
   readonly words: ReviewWords
   readonly check: Effect.Effect<void, Refused, R>
   readonly begin: (chosen: ChosenEntities, id: JobId | undefined) => Effect.Effect<Job, Refused, R>
@@ -162,7 +163,7 @@ const makeMove = Effect.gen(function* () {
         const content: SelectionContent = { visitor, action, title, selection, change, stores: yield* stores.list }
         const does = form.get(fields.does)
         const show = (misfit?: Misfit) =>
-          html(visitor, <ChooseStorePage {...content} misfit={misfit} />, {
+          html(visitor, <ChoosePage {...content} asksStore misfit={misfit} />, {
             status: misfit === undefined ? 200 : 400
           })
         if (does === undefined || does === "choose") return show()
@@ -244,6 +245,32 @@ const actions: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | 
         title: "Take off a store",
         words: reviewWords.remove
       }),
+      delete: withForm((visitor, form) =>
+        Effect.gen(function* () {
+          const selection = yield* selectionIn(form)
+          const content: SelectionContent = {
+            visitor,
+            action: paths.deleteSelected,
+            title: "Delete",
+            selection,
+            change: { key: "", storeId: "", typed: "", clears: false },
+            stores: []
+          }
+          const does = form.get(fields.does)
+          const show = (misfit?: Misfit) =>
+            html(visitor, <ChoosePage {...content} asksStore={false} misfit={misfit} />, {
+              status: misfit === undefined ? 200 : 400
+            })
+          if (!selection.isOne && (does === undefined || does === "choose")) return show()
+          const done = yield* finish(form, content, {
+            ...bulkOf(selection, { _tag: "Delete" }),
+            value: null,
+            back: selection.isOne ? null : "choose",
+            words: reviewWords.delete
+          })
+          return Either.getOrElse(done, show)
+        })
+      ),
       publish: withForm((visitor, form) =>
         Effect.gen(function* () {
           const selection = yield* selectionIn(form)
@@ -257,7 +284,7 @@ const actions: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | 
             stores: (yield* stores.list).filter(({ platform }) => platform !== filesOnly)
           }
           const show = (misfit?: Misfit) =>
-            html(visitor, <ChooseStorePage {...content} misfit={misfit} />, {
+            html(visitor, <ChoosePage {...content} asksStore misfit={misfit} />, {
               status: misfit === undefined ? 200 : 400
             })
           if (form.get(fields.does) === "choose") return show()

@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
 import { Data, Effect, Layer, Option } from "effect"
 import * as fc from "fast-check"
+import { BulkJobs } from "../../../src/bulk/BulkJobs.ts"
 import type { Plan } from "../../../src/drafts/CatalogChange.ts"
 import { type ChangeNote, emptyNote, noteOf } from "../../../src/drafts/ChangeNote.ts"
 import { DefinitionsRepo } from "../../../src/drafts/DefinitionsRepo.ts"
@@ -10,6 +11,7 @@ import { HealthDimension, HealthSection, isPerStore } from "../../../src/health/
 import { HealthRepo } from "../../../src/health/HealthRepo.ts"
 import { CurrentActor } from "../../../src/model/Actor.ts"
 import { type AccountId, ImportId, RecordId, type StoreId } from "../../../src/model/Ids.ts"
+import { JobWorker } from "../../../src/programs/JobWorker.ts"
 import { UuidSource } from "../../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../../src/Services.ts"
 import { nameOf } from "../../../src/storedata/MirrorRecords.ts"
@@ -164,6 +166,16 @@ const makeChanges = (accountId: AccountId, world: World, dice: Dice, sample: () 
     "stores of an entity": Effect.suspend(() => {
       const of = { entityId: dice.pick(world.entities).id, storeId: store() }
       return apply([dice.pick([CatalogChange.AddToStore(of), CatalogChange.RemoveFromStore(of)])])
+    }),
+    "deleted entities": Effect.gen(function* () {
+      const entities = dice.some(world.entities, 2)
+      for (const { id, kind } of entities) {
+        const job = yield* Effect.option((yield* BulkJobs).begin({ kind, ids: [id] }, { _tag: "Delete" }))
+        // Unknown: it was deleted before.
+        if (Option.isNone(job)) continue
+        const ended = yield* Effect.orDie(Effect.flatten((yield* JobWorker).settle(job.value.id, () => Effect.void)))
+        if (ended.result.changed === 1) count("deleted")
+      }
     }),
     "the order of variants": Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
@@ -338,6 +350,14 @@ const planted = {
   ),
   "the former SKU of a variant": forgetting((note) => ({ ...note, skus: [] })),
   "entities that were created or changed their stores": forgetting((note) => ({ ...note, moved: [] })),
+  "deleted entities": forgetting((note, _, plan) => {
+    const gone = new Set<string>(plan?.deleted.map(({ id }) => id))
+    return {
+      ...note,
+      entities: note.entities.filter((id) => !gone.has(id)),
+      moved: note.moved.filter(({ to }) => to !== null)
+    }
+  }),
   "translated entities": forgetting((note, written) => (written.size > 0 ? note : { ...note, entities: [] })),
   "canonical changes": forgetting((note, written) => ({
     ...note,

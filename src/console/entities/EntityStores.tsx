@@ -1,0 +1,250 @@
+import type { EntityRecord } from "../../catalog/Entity.ts"
+import type { Sheet } from "../../drafts/Drafts.ts"
+import type { EntityKind } from "../../model/Attribute.ts"
+import type { EntityId, StoreId } from "../../model/Ids.ts"
+import { filesOnly, type Store } from "../../model/Store.ts"
+import { Hidden, HiddenFields, Time } from "../Frame.tsx"
+import type { Sentence, Words } from "../languages/Words.tsx"
+import { PublishStateOf, publishStateOf, publishStates, storeNameOf } from "../Naming.tsx"
+import { paths } from "../Paths.ts"
+import { fields, hiddenFieldsOf, selectionOfOne } from "../selections/SelectionForm.ts"
+import { Table } from "../Table.tsx"
+import { Allowed, useWords } from "../Viewer.tsx"
+
+type OnStore = EntityRecord["stores"][number]
+
+/** A form with this field publishes even if the store has accepted the same values already. */
+export const againField = "again"
+
+interface PublishWords {
+  readonly button: Sentence
+  readonly label: Sentence
+}
+
+const retryWords: PublishWords = { button: "Retry", label: "Retry to {store}" }
+const publishWords: PublishWords = { button: "Publish", label: "Publish to {store}" }
+const againWords: PublishWords = { button: "Publish again", label: "Publish again to {store}" }
+
+/** Publishes the draft that the page shows. */
+const Publish = ({
+  csrf,
+  draftRevision,
+  id,
+  on: { last_publish_status, pending_publish, store_domain, store_id },
+  store
+}: {
+  readonly csrf: string
+  readonly id: EntityId
+  readonly draftRevision: number
+  readonly on: OnStore
+  readonly store: Store | undefined
+}) => {
+  const t = useWords()
+
+  const words = last_publish_status === "failed" ? retryWords : pending_publish ? publishWords : againWords
+  if (store === undefined || store.platform === filesOnly)
+    return (
+      <span class="quiet">
+        {pending_publish ? t("Unpublished: the store has no platform") : t("Nothing to publish")}
+      </span>
+    )
+  return (
+    <Allowed to="publish">
+      <form method="post" action={paths.publishEntity} class="buttons" data-in-place>
+        {!pending_publish && (
+          <>
+            <span class="quiet">{t("Nothing to publish")}</span>
+            <input type="hidden" name={againField} value="yes" />
+          </>
+        )}
+        <HiddenFields csrf={csrf} id={id} />
+        <input type="hidden" name="store_id" value={store_id} />
+        <input type="hidden" name="draft_revision" value={String(draftRevision)} />
+        <button type="submit" class="plain" aria-label={t(words.label, { store: store_domain })}>
+          {t(words.button)}
+        </button>
+      </form>
+    </Allowed>
+  )
+}
+
+/** The first step of a form about the entity. With a store, which leaves nothing to choose, it is the review. */
+const SelectionStep = ({
+  action,
+  button,
+  csrf,
+  id,
+  kind,
+  label,
+  storeId
+}: {
+  readonly action: string
+  readonly button: Sentence
+  readonly csrf: string
+  readonly kind: EntityKind
+  readonly id: EntityId
+  readonly label?: string
+  readonly storeId?: StoreId
+}) => {
+  const t = useWords()
+  return (
+    <Allowed to="edit">
+      <form method="post" action={action} class="buttons">
+        <HiddenFields csrf={csrf} />
+        <Hidden
+          of={[
+            ...hiddenFieldsOf(selectionOfOne(kind, id)),
+            ...(storeId === undefined ? [] : [[fields.store, storeId] as const, [fields.does, "review"] as const])
+          ]}
+        />
+        <button type="submit" class="plain" aria-label={label}>
+          {t(button)}
+        </button>
+      </form>
+    </Allowed>
+  )
+}
+
+/** Whether a publish may not have brought the entity to the store yet. The job of the form finds out. */
+const mayLeave = (on: OnStore) => on.published_at === null && on.last_publish_status !== "pending"
+
+/** Deletes the entity, unless a store has it. */
+export const DeleteEntity = ({
+  csrf,
+  kind,
+  record: { id, stores }
+}: {
+  readonly csrf: string
+  readonly kind: EntityKind
+  readonly record: EntityRecord
+}) =>
+  stores.every(mayLeave) ? (
+    <SelectionStep {...{ csrf, kind, id }} action={paths.deleteSelected} button="Delete" />
+  ) : null
+
+export const OnStores = ({
+  csrf,
+  kind,
+  record: { draftRevision, id, stores },
+  linked
+}: {
+  readonly kind: EntityKind
+  readonly record: EntityRecord
+  readonly linked: ReadonlyArray<Store>
+  readonly csrf: string
+}) => {
+  const t = useWords()
+  return (
+    <section aria-labelledby="stores">
+      <h2 id="stores">{t("Stores")}</h2>
+      {stores.length === 0 ? (
+        <p class="quiet">{t("It is on no store.")}</p>
+      ) : (
+        <Table
+          labelledBy="stores"
+          columns={[t("Store"), t("Last publish"), t("Published"), t("Draft")]}
+          rows={stores.map((on) => ({
+            key: on.store_id,
+            cells: [
+              <bdi>{storeNameOf(linked, on)}</bdi>,
+              <>
+                <PublishStateOf status={on.last_publish_status} pendingPublish={on.pending_publish} />
+                {on.last_publish_error !== null && (
+                  <div class="wrong">
+                    {t.say(on.last_publish_error.message)} (<code>{on.last_publish_error.code}</code>)
+                  </div>
+                )}
+              </>,
+              on.published_at === null ? t("never") : <Time at={on.published_at} />,
+              <div class="buttons">
+                <Publish
+                  csrf={csrf}
+                  id={id}
+                  draftRevision={draftRevision}
+                  on={on}
+                  store={linked.find((each) => each.id === on.store_id)}
+                />
+                {mayLeave(on) && (
+                  <SelectionStep
+                    action={paths.removeSelected}
+                    button="Take off"
+                    csrf={csrf}
+                    kind={kind}
+                    id={id}
+                    storeId={on.store_id}
+                    label={t("Take off {store}", { store: on.store_domain })}
+                  />
+                )}
+              </div>
+            ]
+          }))}
+        />
+      )}
+      {kind !== "variant" && stores.length < linked.length && (
+        <SelectionStep action={paths.addSelected} button="Add to a store" csrf={csrf} kind={kind} id={id} />
+      )}
+    </section>
+  )
+}
+
+/** The states of the stores. A failed publish shows its cause and a button to retry it. */
+export const StoreStates = ({
+  csrf,
+  linked,
+  record: { draftRevision, id },
+  sheet
+}: {
+  readonly sheet: Sheet
+  readonly linked: ReadonlyArray<Store>
+  readonly record: EntityRecord
+  readonly csrf: string
+}) => {
+  const t = useWords()
+
+  const nameOf = (on: OnStore) => <bdi>{storeNameOf(linked, on)}</bdi>
+  const states = sheet.stores.map(({ projection }) => projection)
+  return (
+    <>
+      <ul class="storechips" aria-label={t("States")}>
+        {states.map((on) => {
+          const { name, tone } = publishStates[publishStateOf(on.last_publish_status, on.pending_publish)]
+          return (
+            <li key={on.store_id} class="chip">
+              <span class={`dot ${tone}`} />
+              <span>
+                {nameOf(on)}: {t(name)}
+              </span>
+            </li>
+          )
+        })}
+      </ul>
+      {states
+        .filter((on) => on.last_publish_status === "failed")
+        .map((on) => (
+          <div key={on.store_id} class="failure">
+            <p>
+              <strong>{t.rich("{store} did not accept the last publish.", { store: nameOf(on) })}</strong>{" "}
+              {t.say(on.last_publish_error?.message ?? "")}
+            </p>
+            <Publish
+              csrf={csrf}
+              id={id}
+              draftRevision={draftRevision}
+              on={on}
+              store={linked.find((store) => store.id === on.store_id)}
+            />
+          </div>
+        ))}
+    </>
+  )
+}
+
+/** The states of the stores in a sentence, for screen readers, with the causes of failed publishes. */
+export const statesIn = (t: Words, sheet: Sheet, linked: ReadonlyArray<Store>): string =>
+  sheet.stores
+    .map(({ projection }) => {
+      const { last_publish_error, last_publish_status, pending_publish } = projection
+      const { name } = publishStates[publishStateOf(last_publish_status, pending_publish)]
+      return `${storeNameOf(linked, projection)}: ${t(name)}. ${last_publish_status === "failed" ? t.say(last_publish_error?.message ?? "") : ""}`.trim()
+    })
+    .join(" ")

@@ -1,0 +1,130 @@
+import { SqlClient } from "@effect/sql"
+import { Context, Effect, Layer, Schema } from "effect"
+import { planCustom } from "../database/PlannerHints.ts"
+import { findAll, findSingle } from "../database/Rows.ts"
+import type { AccountId } from "../model/Ids.ts"
+import { EntityId } from "../model/Ids.ts"
+
+/**
+ * What refers to an entity. `gallery`: an entity whose gallery has the media file. `collection`: a collection with the product. `drop`: a
+ * drop that changes it. `publish`: a publish that waits and sends it along. `store`: an unlinked store that has it, or may have it. `id`: of
+ * the gallery's entity or the collection. `name`: a title, the name of the drop, or the domain of the store.
+ */
+export const EntityUse = Schema.Struct({
+  entityId: EntityId,
+  by: Schema.Literal("gallery", "collection", "drop", "publish", "store"),
+  id: Schema.NullOr(EntityId),
+  name: Schema.String
+})
+export type EntityUse = typeof EntityUse.Type
+
+/** What must be known before entities are deleted. */
+export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
+  EntityUsesRepo,
+  {
+    /** What the deletion of these entities reads: the variants of products, the other variants of variants, the media of all galleries, and
+     * the collections of products. */
+    readonly partsOf: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<EntityId>>
+    /** What refers to these entities, apart from themselves. Call it under the locks of the entities. */
+    readonly usesOf: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<EntityUse>>
+    /**
+     * Whether an import is open, whose comparison may refer to any entity. While the caller shares the import lock, none begins.
+     */
+    readonly isImporting: (accountId: AccountId) => Effect.Effect<boolean>
+  }
+>() {
+  static readonly layer = Layer.effect(
+    EntityUsesRepo,
+    Effect.map(SqlClient.SqlClient, (sql) => {
+      const planned = sql.literal(planCustom)
+
+      const partsOf = findAll(Schema.Struct({ id: EntityId }))(
+        (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
+          SELECT DISTINCT p.id
+          FROM unnest(${ids}::uuid[]) AS k (id)
+          CROSS JOIN LATERAL (
+            (SELECT g.media_id AS id FROM entity_media g WHERE g.account_id = ${accountId} AND g.entity_id = k.id OFFSET 0)
+            UNION ALL
+            (SELECT v.id FROM entity v WHERE v.account_id = ${accountId} AND v.parent_id = k.id OFFSET 0)
+            UNION ALL
+            (
+              SELECT v.id
+              FROM (SELECT o.parent_id FROM entity o WHERE o.account_id = ${accountId} AND o.id = k.id OFFSET 0) o
+              JOIN entity v ON v.account_id = ${accountId} AND v.parent_id = o.parent_id
+              OFFSET 0
+            )
+            UNION ALL
+            (
+              SELECT g.media_id
+              FROM (SELECT v.id FROM entity v WHERE v.account_id = ${accountId} AND v.parent_id = k.id OFFSET 0) v
+              JOIN entity_media g ON g.account_id = ${accountId} AND g.entity_id = v.id
+              OFFSET 0
+            )
+            UNION ALL
+            (SELECT m.collection_id FROM collection_member m WHERE m.account_id = ${accountId} AND m.product_id = k.id OFFSET 0)
+          ) p ${planned}`
+      )
+
+      const usesOf = findAll(EntityUse)(
+        (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
+          SELECT k.id AS "entityId", u.by, u.id, u.name
+          FROM unnest(${ids}::uuid[]) AS k (id)
+          CROSS JOIN LATERAL (
+            (
+              SELECT 'gallery' AS by, e.id, e.title AS name
+              FROM (
+                SELECT g.entity_id FROM entity_media g
+                WHERE g.account_id = ${accountId} AND g.media_id = k.id AND g.entity_id <> ALL(${ids}::uuid[])
+                LIMIT 1
+              ) g
+              JOIN entity e ON e.account_id = ${accountId} AND e.id = g.entity_id
+            )
+            UNION ALL
+            (
+              SELECT 'collection', m.collection_id, ''
+              FROM collection_member m WHERE m.account_id = ${accountId} AND m.product_id = k.id OFFSET 0
+            )
+            UNION ALL
+            (
+              SELECT 'drop', NULL, d.name
+              FROM (
+                SELECT c.drop_id FROM drop_change c WHERE c.account_id = ${accountId} AND c.entity_id = k.id LIMIT 1
+              ) c
+              JOIN drop d ON d.account_id = ${accountId} AND d.id = c.drop_id
+            )
+            UNION ALL
+            (
+              SELECT 'publish', NULL, s.domain
+              FROM store s
+              JOIN publication p ON p.account_id = ${accountId} AND p.store_id = s.id
+              WHERE s.account_id = ${accountId} AND p.state = 'pending' AND p.brings && ARRAY[k.id]
+              LIMIT 1
+            )
+            UNION ALL
+            (
+              SELECT 'store', NULL, s.domain
+              FROM store_version v
+              JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id
+              WHERE v.account_id = ${accountId} AND v.entity_id = k.id AND s.status <> 'linked'
+                AND (v.accepted IS NOT NULL OR v.platform_id IS NOT NULL OR v.may_be_live)
+              LIMIT 1
+            )
+          ) u ${planned}`
+      )
+
+      const findImport = findSingle(Schema.Struct({ isOpen: Schema.Boolean }))(
+        (accountId: AccountId) => sql`
+          SELECT EXISTS (
+            SELECT FROM import_run r
+            WHERE r.account_id = ${accountId} AND r.phase IN ('fetching', 'reviewing', 'applying')
+          ) AS "isOpen"`
+      )
+
+      return {
+        partsOf: (accountId, ids) => Effect.map(partsOf(accountId, ids), (rows) => rows.map(({ id }) => id)),
+        usesOf,
+        isImporting: (accountId) => Effect.map(findImport(accountId), ({ isOpen }) => isOpen)
+      }
+    })
+  )
+}

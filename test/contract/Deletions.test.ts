@@ -1,0 +1,321 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
+import { Drops } from "../../src/drops/Drops.ts"
+import { CurrentActor } from "../../src/model/Actor.ts"
+import type { EntityKind } from "../../src/model/Attribute.ts"
+import { EntityId, nilUuid } from "../../src/model/Ids.ts"
+import { fromMillis } from "../../src/model/Timestamp.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
+import {
+  actingAs,
+  anAccount,
+  anEntity,
+  Catalog,
+  CatalogChange,
+  CatalogChanges,
+  Drafts,
+  Stores
+} from "../../src/testing/index.ts"
+import { feedPage } from "../support/FeedMirror.ts"
+import { featureServiceEngines } from "../support/ServiceEngines.ts"
+
+const nobody = EntityId.make(nilUuid)
+
+const apply = (...changes: ReadonlyArray<CatalogChange>) =>
+  Effect.flatMap(CatalogChanges, (service) => Effect.orDie(service.apply(changes)))
+
+const aPicture = (name: string) =>
+  anEntity("media", { url: `https://cdn.example/${name}.png`, file_name: `${name}.png` })
+
+const options = (...values: ReadonlyArray<string>) => JSON.stringify([{ name: "Size", values }])
+
+/** A product with two variants and two pictures on a store, in a collection. Another product shows one of the pictures. */
+const aShop = Effect.gen(function* () {
+  const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example"] })
+  const [a, b] = stores
+  return yield* Effect.gen(function* () {
+    const tent = yield* anEntity("product", { title: "Tent", options: options("S", "L") }, { on: [a] })
+    const stove = yield* anEntity("product", { title: "Stove" }, { on: [a] })
+    const small = yield* anEntity("variant", { sku: "T-1", option1: "S" }, { on: [a], of: tent })
+    const large = yield* anEntity("variant", { sku: "T-2", option1: "L" }, { on: [a], of: tent })
+    const own = yield* aPicture("own")
+    const shared = yield* aPicture("shared")
+    const summer = yield* anEntity("collection", { title: "Summer" })
+    const entry = (mediaId: EntityId) => ({ mediaId, storeIds: [a.id] })
+    yield* apply(
+      ...[own, shared].map((entityId) => CatalogChange.AddToStore({ entityId, storeId: a.id })),
+      CatalogChange.SetGallery({ entityId: tent, entries: [entry(own), entry(shared)] }),
+      CatalogChange.SetGallery({ entityId: stove, entries: [entry(shared)] }),
+      CatalogChange.SetMembers({ collectionId: summer, productIds: [tent, stove] })
+    )
+    return { actor, a, b, tent, stove, small, large, own, shared, summer }
+  }).pipe(actingAs(actor))
+})
+
+type Shop = Effect.Effect.Success<typeof aShop>
+
+const inShop = <E, R>(body: (shop: Shop) => Effect.Effect<void, E, R>) =>
+  Effect.flatMap(aShop, (shop) => actingAs(shop.actor)(body(shop)))
+
+const begin = (kind: EntityKind, ids: ReadonlyArray<EntityId>) =>
+  Effect.flatMap(BulkJobs, (bulk) => bulk.begin({ kind, ids }, { _tag: "Delete" }))
+
+const settle = ({ id }: Effect.Effect.Success<ReturnType<typeof begin>>) =>
+  Effect.flatMap(JobWorker, (worker) => Effect.orDie(Effect.flatten(worker.settle(id, () => Effect.void))))
+
+/** Runs a deletion to its end. */
+const remove = (kind: EntityKind, ...ids: ReadonlyArray<EntityId>) => Effect.flatMap(begin(kind, ids), settle)
+
+/** Which of these entities exist. */
+const existing = (...ids: ReadonlyArray<EntityId>) =>
+  Effect.flatMap(Catalog, (catalog) =>
+    Effect.filter(ids, (id) => Effect.isSuccess(Effect.flatMap(catalog.kindOf(id), (kind) => catalog.get(kind, id))))
+  )
+
+const storesOf = (id: EntityId) =>
+  Effect.flatMap(Drafts, (drafts) => Effect.map(drafts.projections(id), (all) => all.map(({ store_id }) => store_id)))
+
+const valueOf = (id: EntityId, key: string) =>
+  Effect.flatMap(Drafts, (drafts) =>
+    Effect.map(drafts.get(id, null), ({ attributes }) => attributes.find((each) => each.key === key)?.value)
+  )
+
+/** Runs an effect, and returns the changes that the feed shows of it. */
+const changesBy = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const { next_cursor } = yield* feedPage("latest", 1)
+    yield* effect
+    const { data } = yield* feedPage(next_cursor, 250)
+    return data.map(({ entity, store_id, type, what }) => [type, entity.id, store_id ?? null, what.join(" ")] as const)
+  })
+
+const error = { code: "REFUSED", message: "The shop refused it." } as const
+
+for (const engine of featureServiceEngines) {
+  describe.skipIf(engine.absent)(`entities are deleted, on ${engine.name}`, () => {
+    layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect(
+        "a product is deleted with its variants, leaves its collections, and takes its own picture off the store",
+        () =>
+          inShop(({ a, large, own, shared, small, stove, summer, tent }) =>
+            Effect.gen(function* () {
+              const catalog = yield* Catalog
+              const changes = yield* changesBy(
+                Effect.map(remove("product", tent), (job) =>
+                  assert.deepInclude(job, {
+                    title: "Delete 1 product",
+                    state: "done",
+                    done: 1,
+                    result: { changed: 1, unchanged: 0, refused: 0 },
+                    errors: []
+                  })
+                )
+              )
+              assert.sameDeepMembers(changes.slice(-3), [
+                ["entity.deleted", tent, null, ""],
+                ["entity.deleted", small, null, ""],
+                ["entity.deleted", large, null, ""]
+              ])
+              assert.sameDeepMembers(changes.slice(0, -3), [
+                ["relationships.updated", summer, null, "members"],
+                ["relationships.updated", tent, null, "collection_ids"],
+                ["store_version.removed", own, a.id, ""],
+                ["relationships.updated", own, null, "product_ids"],
+                ["relationships.updated", shared, null, "product_ids"]
+              ])
+              assert.deepStrictEqual(yield* existing(tent, small, large, own, shared, stove, summer), [
+                own,
+                shared,
+                stove,
+                summer
+              ])
+              assert.deepStrictEqual(yield* storesOf(own), [])
+              assert.deepStrictEqual(yield* storesOf(shared), [a.id])
+              assert.strictEqual((yield* Effect.flip((yield* Drafts).history(tent, 10)))._tag, "NotFound")
+              const { text } = yield* catalog.related(summer, { limit: 10 })
+              assert.deepStrictEqual(
+                (JSON.parse(text) as { products: ReadonlyArray<{ id: string }> }).products.map(({ id }) => id),
+                [stove]
+              )
+              const [newest] = yield* (yield* Drafts).history(summer, 1)
+              assert.deepInclude(newest, { action: "members" })
+              const list = yield* catalog.list("variant", { limit: 10 })
+              assert.notInclude(list.text, "T-1")
+            })
+          )
+      )
+      it.effect("a variant takes the option value that only it has along; the last one stays with its product", () =>
+        inShop(({ large, small, tent }) =>
+          Effect.gen(function* () {
+            const { draft_revision } = yield* (yield* Drafts).get(tent, null)
+            yield* remove("variant", large)
+            assert.deepStrictEqual(yield* existing(small, large), [small])
+            assert.strictEqual(yield* valueOf(tent, "options"), options("S"))
+            const { variantIds } = yield* (yield* Catalog).get("product", tent)
+            assert.deepStrictEqual(variantIds, [small])
+            assert.strictEqual((yield* (yield* Drafts).get(tent, null)).draft_revision, draft_revision + 1)
+            const { errors } = yield* remove("variant", small)
+            assert.deepStrictEqual(errors, [
+              {
+                item: `variant ${small}`,
+                message: "its product would have no variant: delete the product instead"
+              }
+            ])
+            assert.deepStrictEqual(yield* existing(small), [small])
+          })
+        )
+      )
+      it.effect("all variants of a product stay, and so does an option value that another variant has", () =>
+        inShop(({ large, small, tent }) =>
+          Effect.gen(function* () {
+            const other = yield* anEntity("variant", { sku: "T-3", option1: "L" }, { of: tent })
+            const all = yield* remove("variant", small, large, other)
+            assert.deepStrictEqual(all.result, { changed: 0, unchanged: 0, refused: 3 })
+            yield* remove("variant", large)
+            assert.strictEqual(yield* valueOf(tent, "options"), options("S", "L"))
+          })
+        )
+      )
+      it.effect("a collection and a picture that nothing shows are deleted; a picture of a gallery stays", () =>
+        inShop(({ own, stove, summer, tent }) =>
+          Effect.gen(function* () {
+            const loose = yield* aPicture("loose")
+            const ofSummer = yield* aPicture("summer")
+            yield* apply(CatalogChange.SetGallery({ entityId: summer, entries: [{ mediaId: ofSummer, storeIds: [] }] }))
+            const { errors } = yield* remove("media", loose, own)
+            assert.deepStrictEqual(errors, [
+              {
+                item: "media own.png",
+                message: 'the gallery of "Tent" has it: take it out of that gallery first'
+              }
+            ])
+            const changes = yield* changesBy(remove("collection", summer))
+            assert.deepStrictEqual(changes, [
+              ["relationships.updated", ofSummer, null, "collection_ids"],
+              ["relationships.updated", tent, null, "collection_ids"],
+              ["relationships.updated", stove, null, "collection_ids"],
+              ["entity.deleted", summer, null, ""]
+            ])
+            assert.deepStrictEqual(yield* existing(loose, own, summer, tent, ofSummer), [own, tent, ofSummer])
+            yield* remove("media", ofSummer)
+            assert.deepStrictEqual(yield* existing(ofSummer), [])
+          })
+        )
+      )
+      it.effect("what a store has, or may have, stays", () =>
+        inShop(({ a, large, stove, tent }) =>
+          Effect.gen(function* () {
+            const on = (entityId: EntityId) => ({ entityId, storeId: a.id })
+            const stays = (id: EntityId, message: string) =>
+              Effect.gen(function* () {
+                const before = yield* (yield* Drafts).get(id, null)
+                const { errors, result } = yield* remove("product", id)
+                assert.deepStrictEqual(
+                  errors.map((each) => each.message),
+                  [message]
+                )
+                assert.deepStrictEqual(result, { changed: 0, unchanged: 0, refused: 1 })
+                assert.deepStrictEqual(yield* (yield* Drafts).get(id, null), before)
+              })
+            yield* apply(CatalogChange.RequestPublish(on(large)))
+            const open = "is being published to a store: wait until the publish has ended"
+            yield* stays(tent, `its variant ${large}: the variant ${open}`)
+            yield* apply(CatalogChange.AcceptPublish(on(large)))
+            const live =
+              "was published to a store, or imported from one: delete it in that store, then refresh the store"
+            yield* stays(tent, `its variant ${large}: the variant ${live}`)
+            yield* apply(CatalogChange.RequestPublish(on(stove)))
+            yield* stays(stove, `the product ${open}`)
+            yield* apply(CatalogChange.MarkMayBeLive(on(stove)), CatalogChange.RefusePublish({ ...on(stove), error }))
+            yield* stays(
+              stove,
+              "the product failed to be published to a store, but may have reached it, so it cannot be deleted"
+            )
+            yield* apply(CatalogChange.Identify({ ...on(stove), platformId: "9" }))
+            yield* stays(stove, `the product ${live}`)
+          })
+        )
+      )
+      it.effect("what a store has only refused is deleted with its publishes", () =>
+        inShop(({ a, stove }) =>
+          Effect.gen(function* () {
+            yield* apply(CatalogChange.RefusePublish({ entityId: stove, storeId: a.id, error }))
+            assert.deepStrictEqual((yield* remove("product", stove)).errors, [])
+            assert.deepStrictEqual(yield* existing(stove), [])
+          })
+        )
+      )
+      it.effect("what an unlinked store has, a drop changes or an open publish sends along stays", () =>
+        inShop(({ b, large, small, stove, tent }) =>
+          Effect.gen(function* () {
+            const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [b] })
+            const torch = yield* anEntity("product", { title: "Torch" }, { on: [b] })
+            yield* apply(CatalogChange.AcceptPublish({ entityId: lamp, storeId: b.id }))
+            yield* (yield* Stores).unlink(b.domain)
+            const messageOf = (id: EntityId) =>
+              Effect.map(remove("product", id), ({ errors }) => errors.map(({ message }) => message))
+            assert.deepStrictEqual(yield* messageOf(lamp), [
+              "the unlinked store b.example has it: link that store again first"
+            ])
+            assert.deepStrictEqual(yield* messageOf(torch), [])
+            const { store: shop } = yield* (yield* Stores).link({ domain: "demo.example", platform: "demo" })
+            const onShop = (entityId: EntityId) => ({ entityId, storeId: shop.id })
+            yield* apply(CatalogChange.AddToStore(onShop(stove)), CatalogChange.AcceptPublish(onShop(stove)))
+            const now = yield* Clock.currentTimeMillis
+            yield* (yield* Drops).create({
+              name: "Sale",
+              starts_at: fromMillis(now + 3_600_000),
+              ends_at: fromMillis(now + 7_200_000),
+              timezone: "UTC",
+              changes: [{ entity_id: stove, store_id: shop.id, field: "title", value: "Oven" }]
+            })
+            // As if the shop had deleted the product, and a refresh had found that out.
+            yield* apply(CatalogChange.RemoveFromStore(onShop(stove)))
+            assert.deepStrictEqual(yield* messageOf(stove), ['the drop "Sale" changes it, so it cannot be deleted'])
+            yield* (yield* Drafts).addStoreVersion(tent, shop.id)
+            yield* (yield* Publishing).request(tent, shop.id)
+            // The outcome of an earlier publish came after the request.
+            yield* apply(...[tent, small, large].map((id) => CatalogChange.RefusePublish({ ...onShop(id), error })))
+            assert.deepStrictEqual(yield* messageOf(tent), [
+              "it is being published to demo.example: wait until the publish has ended"
+            ])
+          })
+        )
+      )
+      it.effect("a draft that somebody changed after the begin stays, a deleted one counts as unchanged", () =>
+        inShop(({ stove, tent }) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            const job = yield* begin("product", [tent, stove])
+            const { draft_revision } = yield* drafts.get(tent, null)
+            yield* drafts.updateAttributes(tent, { draft_revision, attributes: [{ key: "title", value: "Zelt" }] })
+            yield* remove("product", stove)
+            const { errors, result } = yield* settle(job)
+            assert.deepStrictEqual(errors, [
+              {
+                item: "product Zelt",
+                message: `somebody changed the draft after the job was begun, so it was not overwritten: its revision is ${draft_revision + 1}, not ${draft_revision}`
+              }
+            ])
+            assert.deepStrictEqual(result, { changed: 0, unchanged: 1, refused: 1 })
+            assert.deepStrictEqual(yield* existing(tent, stove), [tent])
+          })
+        )
+      )
+      it.effect("an entity of another account is not found", () =>
+        inShop(({ summer }) =>
+          Effect.gen(function* () {
+            const theirs = yield* aShop
+            for (const id of [theirs.tent, nobody])
+              assert.strictEqual((yield* Effect.flip(begin("product", [id])))._tag, "NotFound")
+            assert.strictEqual((yield* Effect.flip(begin("product", [summer])))._tag, "NotFound")
+            assert.deepStrictEqual(yield* existing(theirs.tent).pipe(actingAs(theirs.actor)), [theirs.tent])
+            assert.isDefined((yield* CurrentActor).accountId)
+          })
+        )
+      )
+    })
+  })
+}
