@@ -1,0 +1,107 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { NewEntity } from "../../src/drafts/Creation.ts"
+import { EntityId } from "../../src/model/Ids.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { actingAs, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
+import { serverAnswers } from "../support/TestDatabase.ts"
+import { adminSchema } from "./AdminSchema.ts"
+import { ShopifyTestServer } from "./PlatformShops.ts"
+import { aMerchant, firstProduct, layerMerchants, publishDraft, quiet, token } from "./ShopifyMerchant.ts"
+
+const newId = mintId(EntityId)
+
+/** A product that is live without options. `former`: its only variant. */
+const aLiveProduct = Effect.gen(function* () {
+  const { actor, stores } = yield* aMerchant
+  const shop = (yield* ShopifyTestServer).open(token)
+  const [{ id: storeId }] = stores
+  const [product, former, added] = [yield* newId, yield* newId, yield* newId]
+  yield* Effect.gen(function* () {
+    yield* (yield* Drafts).create(
+      NewEntity.Product({
+        id: product,
+        attributes: [{ key: "title", value: "Mug" }],
+        variantId: former,
+        variant: [{ key: "price", value: "1.00" }],
+        storeIds: [storeId]
+      })
+    )
+    assert.strictEqual(yield* publishDraft(product, storeId), "published")
+  }).pipe(actingAs(actor))
+  return { actor, storeId, product, former, added, live: firstProduct(shop) }
+})
+
+type LiveProduct = Effect.Effect.Success<typeof aLiveProduct>
+
+/** The draft gets a second variant, and with it the option "Size". */
+const addVariant = ({ added, product }: LiveProduct) =>
+  Effect.flatMap(Drafts, (drafts) =>
+    drafts.create(
+      NewEntity.Variant({
+        id: added,
+        productId: product,
+        attributes: [],
+        optionValues: ["L"],
+        firstOption: { name: "Size", former: "S" }
+      })
+    )
+  )
+
+/** Publishes an option value of the live variant, as a drop does. `override`: the store's draft; the end of a drop has none. */
+const dropValue = ({ former, storeId }: LiveProduct, option1: string, override: string | null = option1) =>
+  Effect.gen(function* () {
+    const { requestValues, settle } = yield* Publishing
+    yield* (yield* CatalogChanges).apply([
+      CatalogChange.SetOverrides({ entityId: former, storeId, values: { option1: override } })
+    ])
+    const asked = yield* requestValues(former, storeId, { option1 }, { isTakenBack: true })
+    assert(asked.outcome === "requested")
+    const [record] = yield* settle([asked.publicationId], quiet)
+    assert.strictEqual(record?.state, "published")
+  })
+
+const inProduct = <E, R>(body: (product: LiveProduct) => Effect.Effect<void, E, R>) =>
+  Effect.flatMap(aLiveProduct, (product) => actingAs(product.actor)(body(product)))
+
+describe.skipIf(!serverAnswers || adminSchema === undefined)("the first option of a live product", () => {
+  layer(layerMerchants, { excludeTestServices: true })((it) => {
+    it.effect("has its name also if a drop sends its value first, and later variants come under it", () =>
+      inProduct((product) =>
+        Effect.gen(function* () {
+          const { added, live, storeId } = product
+          const [before] = live.variantList.map(({ id }) => id)
+          yield* addVariant(product)
+          yield* dropValue(product, "M")
+          assert.deepStrictEqual(live.optionList, [{ name: "Size", values: ["M"] }])
+          assert.strictEqual(yield* publishDraft(added, storeId), "published")
+          assert.deepStrictEqual(live.optionList, [{ name: "Size", values: ["M", "L"] }])
+          assert.deepStrictEqual(
+            live.variantList.map(({ id, options }) => [id === before, options]),
+            [
+              [true, [{ name: "Size", value: "M" }]],
+              [false, [{ name: "Size", value: "L" }]]
+            ]
+          )
+        })
+      )
+    )
+
+    it.effect("keeps its name when that drop has ended", () =>
+      inProduct((product) =>
+        Effect.gen(function* () {
+          const { added, former, live, storeId } = product
+          yield* addVariant(product)
+          yield* dropValue(product, "M")
+          yield* dropValue(product, "Default Title", null)
+          for (const id of [added, former]) assert.strictEqual(yield* publishDraft(id, storeId), "published")
+          assert.deepStrictEqual(
+            live.variantList.map(({ options }) => options),
+            ["S", "L"].map((value) => [{ name: "Size", value }])
+          )
+        })
+      )
+    )
+  })
+})
