@@ -1,4 +1,5 @@
 import { type Aggregate, byPosition } from "../catalog/Aggregate.ts"
+import { CatalogChange } from "../drafts/CatalogChange.ts"
 import { optionsOf } from "../drafts/Creation.ts"
 import { type Attributes, effective, valueOf } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
@@ -56,6 +57,27 @@ export const findOptionOfValues = (
   if (product === undefined || former === "" || hasNoOptions(sent)) return undefined
   const option = findFirstOption(aggregates, product, storeId)
   return option && { ...option, former }
+}
+
+/**
+ * The change that a live variant has got its value of the first option, by a publish of its product or of another variant. Empty: it has
+ * one already, or `published` has it. Its other values stay as the store accepted them.
+ */
+export const acceptFormerValue = (
+  aggregates: ReadonlyMap<EntityId, Aggregate>,
+  productId: EntityId,
+  storeId: StoreId,
+  { former }: FirstOption,
+  published: ReadonlyArray<EntityId>
+): ReadonlyArray<CatalogChange> => {
+  const [only, ...others] = [...aggregates.values()].filter(
+    (variant) =>
+      variant.parentId === productId &&
+      onStore(variant, storeId).some(({ accepted }) => accepted !== undefined && hasNoOptions(accepted))
+  )
+  if (only === undefined || others.length > 0 || published.includes(only.id)) return []
+  const values = { [optionKeys[0]]: former }
+  return [CatalogChange.AcceptImported({ entityId: only.id, storeId, values, media: [], variants: [] })]
 }
 
 /** Whether an open publication gives the option that a new request would give. `asked` undefined: it gives none. */

@@ -8,7 +8,7 @@ import { actingAs, CatalogChange, CatalogChanges, Drafts } from "../../src/testi
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { ShopifyTestServer } from "./PlatformShops.ts"
-import { aMerchant, firstProduct, layerMerchants, publishDraft, quiet, token } from "./ShopifyMerchant.ts"
+import { aMerchant, firstProduct, layerMerchants, publishDraft, quiet, refreshed, token } from "./ShopifyMerchant.ts"
 
 const newId = mintId(EntityId)
 
@@ -87,6 +87,31 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)("the first option o
         })
       )
     )
+
+    for (const name of ["product", "added"] as const)
+      it.effect(
+        `has its live variant's value also for a refresh after the publish (${name}), so a new value is no conflict`,
+        () =>
+          inProduct((product) =>
+            Effect.gen(function* () {
+              const { former, live, storeId } = product
+              const drafts = yield* Drafts
+              const option1 = Effect.map(
+                drafts.get(former, storeId),
+                ({ attributes }) => attributes.find(({ key }) => key === "option1")?.value
+              )
+              yield* addVariant(product)
+              assert.strictEqual(yield* publishDraft(product[name], storeId), "published")
+              yield* (yield* CatalogChanges).apply([
+                CatalogChange.SetAttributes({ entityId: former, values: { option1: "XS", title: "XS" } })
+              ])
+              assert.deepInclude((yield* refreshed).summary, { created: 0, conflicts: 0, unlinked: 0 })
+              assert.strictEqual(yield* option1, "XS")
+              assert.strictEqual(yield* publishDraft(former, storeId), "published")
+              assert.deepStrictEqual(live.variantList[0]?.options, [{ name: "Size", value: "XS" }])
+            })
+          )
+      )
 
     it.effect("keeps its name when that drop has ended", () =>
       inProduct((product) =>
