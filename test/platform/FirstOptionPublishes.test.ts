@@ -113,6 +113,32 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)("the first option o
           )
       )
 
+    it.effect("is no conflict of a refresh if its new variant was taken off the store again", () =>
+      inProduct((product) =>
+        Effect.gen(function* () {
+          const { added, former, live, storeId } = product
+          const drafts = yield* Drafts
+          yield* addVariant(product)
+          yield* drafts.removeStoreVersion(added, storeId)
+          assert.strictEqual(yield* publishDraft(former, storeId), "published")
+          assert.deepStrictEqual(live.optionList, [{ name: "Size", values: ["S"] }])
+          const options = Effect.map(
+            drafts.get(product.product, null),
+            ({ attributes }) => attributes.find(({ key }) => key === "options")?.value
+          )
+          for (const publishes of [[], [product.product]]) {
+            for (const id of publishes) assert.strictEqual(yield* publishDraft(id, storeId), "nothing_to_publish")
+            assert.deepInclude((yield* refreshed).summary, { created: 0, conflicts: 0, unlinked: 0 })
+            assert.strictEqual(yield* options, '[{"name":"Size","values":["S","L"]}]')
+          }
+          // An option value that no variant of the catalog has is an edit in the store.
+          live.optionList = [{ name: "Size", values: ["S", "M"] }]
+          yield* refreshed
+          assert.strictEqual(yield* options, '[{"name":"Size","values":["S","M"]}]')
+        })
+      )
+    )
+
     it.effect("keeps its name when that drop has ended", () =>
       inProduct((product) =>
         Effect.gen(function* () {
