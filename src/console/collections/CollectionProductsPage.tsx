@@ -34,6 +34,7 @@ interface Content {
   readonly next: string | undefined
   /** The parts of the lists that the page shows: every form and link of the page leads to the same parts again. */
   readonly shown: Shown
+  /** Products that are not in the collection. */
   readonly found: MerchantPage
   /** The products whose checkboxes are ticked. */
   readonly ticked: ReadonlySet<EntityId>
@@ -217,8 +218,7 @@ const LastMove = ({ content, moved }: { readonly content: Content; readonly move
 
 const Found = (content: Content) => {
   const t = useWords()
-  const { found, members, record, shown } = content
-  const rows = found.rows.filter(({ id }) => !members.some(({ row }) => row.id === id))
+  const { found, record, shown } = content
   return (
     <section class="sheet" aria-labelledby="add">
       <h2 id="add">{t("Add products")}</h2>
@@ -232,7 +232,7 @@ const Found = (content: Content) => {
           {t("Search")}
         </button>
       </form>
-      {rows.length === 0 ? (
+      {found.rows.length === 0 ? (
         <p class="quiet" role="status">
           {t("No products were found that can be added.")}
         </p>
@@ -241,7 +241,7 @@ const Found = (content: Content) => {
           <StateFields content={content} />
           <fieldset class="picks">
             <legend class="spoken">{t("Products")}</legend>
-            {rows.map((row) => (
+            {found.rows.map((row) => (
               <div class="item" key={row.id}>
                 <Picked content={content} row={row} />
               </div>
