@@ -2,6 +2,7 @@ import type { EntityRecord } from "../../catalog/Entity.ts"
 import type { MerchantPage } from "../../catalog/MerchantLists.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { EntityId } from "../../model/Ids.ts"
+import { assetPaths } from "../Assets.ts"
 import type { Visitor } from "../Browser.ts"
 import { sectionOf } from "../entities/ListPages.ts"
 import { MoveButtons, type Moved, MovedNote, MoveToButton, moveFields, UndoMove } from "../entities/Moves.tsx"
@@ -189,7 +190,7 @@ const Members = (content: Content) => {
           {t("Take out the selected")}
         </button>
       </form>
-      <fieldset class="picks">
+      <fieldset class="picks" data-ticks>
         <legend class="spoken">{t("Products")}</legend>
         {members.map(({ position, row }) => (
           <div class="item" key={row.id}>
@@ -239,7 +240,7 @@ const Found = (content: Content) => {
       ) : (
         <form method="post" action={paths.collectionProducts}>
           <StateFields content={content} />
-          <fieldset class="picks">
+          <fieldset class="picks" data-ticks>
             <legend class="spoken">{t("Products")}</legend>
             {found.rows.map((row) => (
               <div class="item" key={row.id}>
@@ -290,6 +291,7 @@ export const CollectionProductsPage = (content: Content) => {
         )}
       </section>
       <Found {...content} />
+      <script type="module" src={assetPaths.ticks} />
     </Frame>
   )
 }
