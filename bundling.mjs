@@ -49,7 +49,7 @@ export const bundling = {
 
 /** What esbuild is told for the files that browsers load. Their names contain a hash, so browsers can cache them forever. */
 export const browserBundling = {
-  entryPoints: ["src/console/assets/console.css", "src/console/assets/console.ts", "src/console/assets/richtext.ts"],
+  entryPoints: ["console.css", "console.ts", "richtext.ts", "ticks.ts"].map((name) => `src/console/assets/${name}`),
   entryNames: "[name]-[hash]",
   chunkNames: "[name]-[hash]",
   // A module that is imported while a page is open is a file of its own.

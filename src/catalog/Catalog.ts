@@ -102,6 +102,15 @@ const makeMembers = (repo: CatalogRepo["Type"], places: ReturnType<typeof makePl
     }
   })
 
+/** Finds those of these products that are in a collection. */
+const makeMembersAmong = (repo: CatalogRepo["Type"]) =>
+  Effect.fnUntraced(function* (collectionId: EntityId, ids: ReadonlyArray<EntityId>) {
+    if (ids.length === 0) return new Set<EntityId>()
+    const { accountId } = yield* CurrentActor
+    const { rows } = yield* repo.page(accountId, "product", { collectionId, ids }, 0, ids.length)
+    return new Set(idsIn(rows))
+  })
+
 const make = Effect.gen(function* () {
   const repo = yield* CatalogRepo
   const cursors = makeCursorCodec(yield* repo.cursorKey)
@@ -202,6 +211,7 @@ const make = Effect.gen(function* () {
       return new JsonText<Related>(`{${lists.join(",")},"next_cursor":${next}}`)
     }),
     members: makeMembers(repo, places),
+    membersAmong: makeMembersAmong(repo),
     /** NotFound: no such entity, or it belongs to another account or kind. */
     get: Effect.fnUntraced(function* (kind: EntityKind, id: EntityId) {
       const { accountId } = yield* CurrentActor

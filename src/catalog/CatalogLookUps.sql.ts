@@ -1,7 +1,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Option, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
-import { findAll, findOne } from "../database/Rows.ts"
+import { discardRows, findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { EntityId } from "../model/Ids.ts"
@@ -71,7 +71,7 @@ export const makeCatalogLookUps = (
   sql: SqlClient
 ): Pick<
   Context.Tag.Service<CatalogRepo>,
-  "kindOf" | "mediaShownByOthers" | "partsOnStore" | "related" | "withHandle" | "withSku"
+  "kindOf" | "lockHandle" | "mediaShownByOthers" | "partsOnStore" | "related" | "withHandle" | "withSku"
 > => {
   const findKind = findOne(Schema.Struct({ kind: EntityKind }))(
     (accountId: string, id: EntityId) => sql`SELECT kind FROM entity WHERE account_id = ${accountId} AND id = ${id}`
@@ -155,6 +155,10 @@ export const makeCatalogLookUps = (
       ),
     ...makePartLookUps(sql),
     withHandle: findWithHandle,
+    lockHandle: (accountId, handle) =>
+      sql`
+        SELECT pg_advisory_xact_lock(hashtextextended('handle ' || ${accountId}::text || ' ' || ${handle}::text, 0))
+        FROM account_state a WHERE a.account_id = ${accountId}`.pipe(discardRows),
     withSku: (accountId, sku) => Effect.map(findWithSku(accountId, sku), idsOf),
     related: (accountId, id, after, limit) =>
       orDie(Effect.map(findRelated(accountId, id, after, limit + 1), (rows) => relatedPageOf(rows, limit)))

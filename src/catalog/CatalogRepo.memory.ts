@@ -30,7 +30,7 @@ const makeLookUps = (
   store: MemoryStore["Type"]
 ): Pick<
   CatalogRepo["Type"],
-  "kindOf" | "mediaShownByOthers" | "partsOnStore" | "related" | "withHandle" | "withSku"
+  "kindOf" | "lockHandle" | "mediaShownByOthers" | "partsOnStore" | "related" | "withHandle" | "withSku"
 > => ({
   kindOf: (accountId, id) =>
     Effect.map(Ref.get(store), (state) => Option.fromNullable(state.get(accountId)?.entities.get(id)?.aggregate.kind)),
@@ -53,6 +53,8 @@ const makeLookUps = (
         .map(({ id, kind }) => ({ id, kind }))
         .sort((left, right) => (`${left.kind} ${left.id}` < `${right.kind} ${right.id}` ? -1 : 1))
     ),
+  // In-memory transactions run one at a time.
+  lockHandle: () => Effect.void,
   partsOnStore: (accountId, storeId, ids, isThere) =>
     Effect.map(Ref.get(store), (state) => {
       const entities = state.get(accountId)?.entities

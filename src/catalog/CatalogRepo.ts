@@ -70,6 +70,11 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       handle: string
     ) => Effect.Effect<ReadonlyArray<{ readonly id: EntityId; readonly kind: EntityKind }>>
     /**
+     * Locks a handle of the account until the transaction ends, whether or not an entity has it. Only creations that look for a free
+     * handle take this lock, so it delays no other write.
+     */
+    readonly lockHandle: (accountId: AccountId, handle: string) => Effect.Effect<void>
+    /**
      * The variants of those of these entities that are on the store (`isThere`), or not on it (`isThere` false), and the media in their
      * galleries and in those of their variants, each once.
      */

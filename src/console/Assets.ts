@@ -9,7 +9,7 @@ import { markShape } from "./Icon.tsx"
 const folder = join(packageRoot, "dist", "browser")
 
 const names = JSON.parse(readFileSync(join(folder, "names.json"), "utf8")) as Readonly<
-  Record<"console.css" | "console.ts" | "islands.ts" | "richtext.ts", string>
+  Record<"console.css" | "console.ts" | "islands.ts" | "richtext.ts" | "ticks.ts", string>
 >
 
 /** The icon of the pages in a browser's tab. */
@@ -23,6 +23,8 @@ export const assetPaths = {
   islands: `/assets/${names["islands.ts"]}`,
   /** The editor of descriptions. Only pages that edit one load it. */
   richText: `/assets/${names["richtext.ts"]}`,
+  /** Keeps the ticked checkboxes when an item is moved. Only the page of a collection's products loads it. */
+  ticks: `/assets/${names["ticks.ts"]}`,
   icon: `/assets/icon-${hash("sha256", mark, "hex").slice(0, 8)}.svg`
 } as const
 
@@ -38,4 +40,5 @@ export const stylesheet = immutable(built(names["console.css"]), "text/css; char
 export const script = immutable(built(names["console.ts"]), "text/javascript; charset=utf-8")
 export const islandScript = immutable(built(names["islands.ts"]), "text/javascript; charset=utf-8")
 export const richText = immutable(built(names["richtext.ts"]), "text/javascript; charset=utf-8")
+export const ticks = immutable(built(names["ticks.ts"]), "text/javascript; charset=utf-8")
 export const icon = immutable(mark, "image/svg+xml")

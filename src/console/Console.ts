@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { combine, type Surface, surfaceOf } from "../http/Surface.ts"
-import { assetPaths, icon, islandScript, richText, script, stylesheet } from "./Assets.ts"
+import { assetPaths, icon, islandScript, richText, script, stylesheet, ticks } from "./Assets.ts"
 import { consoleApi } from "./api/ConsoleApiSurface.ts"
 import { keepTheme, sentFrom } from "./Browser.ts"
 import { collectionProducts } from "./collections/CollectionProducts.tsx"
@@ -42,6 +42,7 @@ const common: Surface<PageServices> = {
       script: ["GET", assetPaths.script, refuseOnPage, "open"],
       islands: ["GET", assetPaths.islands, refuseOnPage, "open"],
       richText: ["GET", assetPaths.richText, refuseOnPage, "open"],
+      ticks: ["GET", assetPaths.ticks, refuseOnPage, "open"],
       icon: ["GET", assetPaths.icon, refuseOnPage, "open"],
       theme: ["POST", paths.theme, refuseOnPage, "view"]
     },
@@ -50,6 +51,7 @@ const common: Surface<PageServices> = {
       script: () => Effect.succeed(script),
       islands: () => Effect.succeed(islandScript),
       richText: () => Effect.succeed(richText),
+      ticks: () => Effect.succeed(ticks),
       icon: () => Effect.succeed(icon),
       theme: withForm((_, form, request) =>
         Effect.sync(() => keepTheme(seeOther(sentFrom(request, baseUrl)), baseUrl, themeOf(form.get("theme"))))

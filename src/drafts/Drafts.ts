@@ -7,7 +7,7 @@ import { CurrentActor } from "../model/Actor.ts"
 import { type Attributes, EntityKind, effective, toTriples } from "../model/Attribute.ts"
 import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { NotFound } from "../model/Errors.ts"
-import type { EntityId, StoreId } from "../model/Ids.ts"
+import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import { CatalogChange, type Decision, type LockedCatalog, type Target } from "./CatalogChange.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
@@ -176,16 +176,20 @@ const makePartsOf = (find: ReturnType<typeof makeFind>) => (entity: NewEntity) =
 /** Handles that are tried. Handles need not differ, but a shop refuses a second one. */
 const maxHandles = 20
 
-/** Gives a product or collection without a handle one of its title that no other entity has: by it a CSV import finds the product again. */
-const makeWithHandle = (catalog: CatalogRepo["Type"]) => (entity: NewEntity) =>
+/**
+ * Gives a product or collection without a handle one of its title that no other entity has: by it a CSV import finds the product again.
+ * Each handle is locked before it is looked up, in the transaction of the creation, so that two creations at once get two handles. The
+ * order of the locks is that of the numbers at the end of the handles, so creations do not wait for each other in a circle.
+ */
+const makeWithHandle = (catalog: CatalogRepo["Type"]) => (accountId: AccountId, entity: NewEntity) =>
   Effect.gen(function* () {
     if (entity._tag !== "Product" && entity._tag !== "Collection") return entity
     const valueIn = (key: string) => entity.attributes.find((edit) => edit.key === key)?.value ?? ""
     const base = handleOf(valueIn("title"))
     if (valueIn("handle") !== "" || base === "") return entity
-    const { accountId } = yield* CurrentActor
     let handle = base
     for (let number = 2; number <= maxHandles; number++) {
+      yield* catalog.lockHandle(accountId, handle)
       if ((yield* catalog.withHandle(accountId, handle)).length === 0) break
       handle = `${base}-${number}`
     }
@@ -203,12 +207,13 @@ const makeCreate = (
   const writeWithParts = makeWriteWithParts(write)
   return Effect.fn("Drafts.create")(function* (given: NewEntity) {
     const { accountId } = yield* CurrentActor
-    const entity = yield* withHandle(given)
     const decide = (locked: LockedCatalog) =>
-      Effect.flatMap(definitions.rules(accountId), (rules) =>
-        Either.map(decideCreation(entity, rules)(locked), onAnyRevision)
-      )
-    return yield* Effect.catchTag(writeWithParts(entity.id, partsOf(entity), decide), "RevisionConflict", Effect.die)
+      Effect.gen(function* () {
+        const entity = yield* withHandle(accountId, given)
+        const rules = yield* definitions.rules(accountId)
+        return yield* Either.map(decideCreation(entity, rules)(locked), onAnyRevision)
+      })
+    return yield* Effect.catchTag(writeWithParts(given.id, partsOf(given), decide), "RevisionConflict", Effect.die)
   })
 }
 

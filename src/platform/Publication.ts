@@ -44,7 +44,9 @@ export type ProductPublication = Extract<Publication, { _tag: "Product" }>
 export type VariantPublication = Extract<Publication, { _tag: "Variant" }>
 export type CollectionPublication = Extract<Publication, { _tag: "Collection" }>
 
-/** The platform ids of all entities of a publication. */
 export interface Published {
+  /** The platform ids of all entities of a publication. */
   readonly platformIds: ReadonlyMap<EntityId, string>
+  /** The first option of the publication, if the store has given its live variant the value `former`. */
+  readonly firstOption?: FirstOption
 }

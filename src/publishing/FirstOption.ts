@@ -1,8 +1,9 @@
 import { type Aggregate, byPosition } from "../catalog/Aggregate.ts"
+import { CatalogChange } from "../drafts/CatalogChange.ts"
 import { optionsOf } from "../drafts/Creation.ts"
-import { effective, valueOf } from "../model/Attribute.ts"
+import { type Attributes, effective, valueOf } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
-import { type FirstOption, hasNoOptions, noOption } from "../model/ProductOptions.ts"
+import { type FirstOption, hasNoOptions, noOption, optionKeys } from "../model/ProductOptions.ts"
 import type { PublishedEntity } from "../platform/Publication.ts"
 
 const onStore = ({ attributes, versions }: Aggregate, storeId: StoreId) => {
@@ -38,6 +39,45 @@ export const findFirstOption = (
   if (option === undefined || others.length > 0) return undefined
   const given = { name: option.name, former: valueOf(former.draft, "option1") || noOption.value }
   return given.name === noOption.name && given.former === noOption.value ? undefined : given
+}
+
+/**
+ * The first option that new values of a live variant give to its product. `sent`: all values of the variant that are published with
+ * the new ones. Undefined: `values` have no option value, or the product has an option already.
+ */
+export const findOptionOfValues = (
+  aggregates: ReadonlyMap<EntityId, Aggregate>,
+  { parentId }: Aggregate,
+  storeId: StoreId,
+  values: Attributes,
+  sent: Attributes
+): FirstOption | undefined => {
+  const former = valueOf(values, optionKeys[0])
+  const product = parentId === null ? undefined : aggregates.get(parentId)
+  if (product === undefined || former === "" || hasNoOptions(sent)) return undefined
+  const option = findFirstOption(aggregates, product, storeId)
+  return option && { ...option, former }
+}
+
+/**
+ * The change that a live variant has got its value of the first option, by a publish of its product or of another variant. Empty: it has
+ * one already, or `published` has it. Its other values stay as the store accepted them.
+ */
+export const acceptFormerValue = (
+  aggregates: ReadonlyMap<EntityId, Aggregate>,
+  productId: EntityId,
+  storeId: StoreId,
+  { former }: FirstOption,
+  published: ReadonlyArray<EntityId>
+): ReadonlyArray<CatalogChange> => {
+  const [only, ...others] = [...aggregates.values()].filter(
+    (variant) =>
+      variant.parentId === productId &&
+      onStore(variant, storeId).some(({ accepted }) => accepted !== undefined && hasNoOptions(accepted))
+  )
+  if (only === undefined || others.length > 0 || published.includes(only.id)) return []
+  const values = { [optionKeys[0]]: former }
+  return [CatalogChange.AcceptImported({ entityId: only.id, storeId, values, media: [], variants: [] })]
 }
 
 /** Whether an open publication gives the option that a new request would give. `asked` undefined: it gives none. */

@@ -38,6 +38,8 @@ export const PublicationContent = Schema.Union(
     fields: Attributes,
     values: Schema.NullOr(AcceptedValues),
     before: Schema.optionalWith(Attributes, { exact: true }),
+    /** The first option of the product that is live without options, if `fields` have the option value of its variant. */
+    firstOption: Schema.optionalWith(FirstOption, { exact: true }),
     /** If the publish fails, but the store may have taken a part of the values, a publication of the values before follows. */
     isTakenBack: Schema.optionalWith(Schema.Boolean, { exact: true })
   })
@@ -301,7 +303,7 @@ export const toPush = (
   members: MembersById
 ): Either.Either<Push, PublishError> => {
   const own = versions.get(entityId)
-  const firstOption = content._tag === "Draft" ? content.firstOption : undefined
+  const { firstOption } = content
   const main = {
     key: id,
     entityId,

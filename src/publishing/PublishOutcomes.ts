@@ -11,6 +11,7 @@ import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import type { FailedAttempt } from "./FailedAttempts.ts"
+import { acceptFormerValue } from "./FirstOption.ts"
 import type { AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
 import {
   includedIds,
@@ -160,12 +161,16 @@ export const makeFinishPublication = Effect.gen(function* () {
         (each) => !requestedAgain.has(each.entityId)
       )
       const isOnStore = (id: EntityId) => locked.aggregates.get(id)?.storeIds.includes(storeId) ?? false
+      const { firstOption } = isFailed ? {} : outcome.published
       const action = isFailed ? "publish_failed" : "published"
       yield* savePublishStates(
         accountId,
         locked,
         [
           ...toChanges(outcome, storeId, isOnStore, requestedAgain, (id) => isUncertain || brought.has(id)),
+          ...(firstOption === undefined
+            ? []
+            : acceptFormerValue(locked.aggregates, content.productId ?? entityId, storeId, firstOption, entityIds)),
           ...following.map((each) => CatalogChange.RequestPublish({ entityId: each.entityId, storeId }))
         ],
         Effect.gen(function* () {

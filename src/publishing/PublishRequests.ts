@@ -9,7 +9,7 @@ import type { HistoryActor } from "../drafts/History.ts"
 import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import { type Attributes, type EntityKind, titleOf, typeOf } from "../model/Attribute.ts"
+import { type Attributes, type EntityKind, effective, titleOf, typeOf } from "../model/Attribute.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, type DropId, type EntityId, type JobId, PublicationId, type StoreId } from "../model/Ids.ts"
 import { filesOnly, type Store } from "../model/Store.ts"
@@ -17,6 +17,7 @@ import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
+import { findOptionOfValues } from "./FirstOption.ts"
 import {
   findProductsWithoutPlatformId,
   includedIds,
@@ -367,6 +368,28 @@ const toDraft =
   ({ locked, members }) =>
     pinDraft(locked, entityId, storeId, members)
 
+const toFields =
+  (storeId: StoreId, values: Readonly<Record<string, string | null>>, isTakenBack: boolean): ToContent =>
+  ({ aggregate, locked: { aggregates }, version: { accepted, overrides } }) => {
+    const { attributes, kind, parentId } = aggregate
+    if (accepted === null)
+      return Either.left(
+        ValidationFailed.at("entity_id", `the ${kind} was never published to this store: publish it first`)
+      )
+    const fields = toAttributes(kind, values, [accepted.attributes, overrides, attributes])
+    const sent = effective(accepted.attributes, fields)
+    const firstOption = findOptionOfValues(aggregates, aggregate, storeId, fields, sent)
+    return Either.right({
+      _tag: "Fields",
+      kind,
+      productId: parentId,
+      fields,
+      values: null,
+      ...(firstOption !== undefined && { firstOption }),
+      isTakenBack
+    })
+  }
+
 /** Publish requests of one entity to one store: of its draft, or of new values in place of the accepted values. */
 export const makePublishRequests = (signal: PublishSignal) =>
   Effect.map(Effect.all([makeRequest(signal), makeDecide]), ([request, decide]) => ({
@@ -381,24 +404,7 @@ export const makePublishRequests = (signal: PublishSignal) =>
       storeId: StoreId,
       values: Readonly<Record<string, string | null>>,
       { dropId, isTakenBack = false }: { readonly dropId?: DropId; readonly isTakenBack?: boolean } = {}
-    ) =>
-      request({ entityId, storeId }, { dropId }, ({ aggregate, version: { accepted, overrides } }) =>
-        accepted === null
-          ? Either.left(
-              ValidationFailed.at(
-                "entity_id",
-                `the ${aggregate.kind} was never published to this store: publish it first`
-              )
-            )
-          : Either.right({
-              _tag: "Fields",
-              kind: aggregate.kind,
-              productId: aggregate.parentId,
-              fields: toAttributes(aggregate.kind, values, [accepted.attributes, overrides, aggregate.attributes]),
-              values: null,
-              isTakenBack
-            })
-      )
+    ) => request({ entityId, storeId }, { dropId }, toFields(storeId, values, isTakenBack))
   }))
 
 export type PublishRequests = Effect.Effect.Success<ReturnType<typeof makePublishRequests>>

@@ -102,6 +102,39 @@ describe.skipIf(!chromiumIsThere)("the order of variants and products in Chromiu
       })
     )
 
+    it.scoped("a move keeps what is ticked at that moment, also to add products", () =>
+      Effect.gen(function* () {
+        const { collection, cookie } = yield* anOrder
+        const { complaints, page } = yield* openAs(cookie, `/collections/products?id=${collection}`)
+        const box = (name: string) => page.getByRole("checkbox", { name })
+        const assertTicked = async (...names: ReadonlyArray<string>) => {
+          for (const name of ["Axe", "Bag", "The stove"])
+            assert.strictEqual(await box(name).isChecked(), names.includes(name), name)
+        }
+        yield* Effect.promise(async () => {
+          await page.waitForLoadState("networkidle")
+          for (const name of ["Axe", "The stove"]) await box(name).check()
+          await press(page, "Move Cup up", "Cup is number 2 of 4 now")
+          await assertTicked("Axe", "The stove")
+          await page.waitForLoadState("networkidle")
+          await box("Axe").uncheck()
+          await box("Bag").check()
+          await page.getByRole("textbox", { name: "Position of Dip" }).fill("1")
+          await page.getByRole("textbox", { name: "Position of Dip" }).press("Enter")
+          await page.getByText("Dip is number 1 of 4 now").waitFor()
+          await assertTicked("Bag", "The stove")
+          await page.waitForLoadState("networkidle")
+          await press(page, "Undo", "Dip is number 4 of 4 now")
+          await assertTicked("Bag", "The stove")
+          // Only the ticked products of the collection leave it.
+          await page.getByRole("button", { name: "Take out the selected" }).click()
+          await page.getByText("The products were taken out").waitFor()
+          await waitForOrder(page, "ACD")
+        })
+        assertNoComplaints(complaints)
+      })
+    )
+
     for (const javaScriptEnabled of [false, true])
       it.scoped(`products are moved by the keyboard, ${javaScriptEnabled ? "with" : "without"} JavaScript`, () =>
         Effect.gen(function* () {

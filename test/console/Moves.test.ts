@@ -253,9 +253,30 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
     })
   )
 
+  it.effect("products of another page of the collection cannot be added, and the search goes on behind them", () =>
+    Effect.gen(function* () {
+      const { address, cookie, products, tent } = yield* aCollection(102)
+      const offeredIn = ({ text }: Answer) =>
+        [...text.slice(text.indexOf('id="add"')).matchAll(/<input type="checkbox"[^>]* name="product-([^"]*)"/g)].map(
+          ([, id]) => id ?? ""
+        )
+      const offered = offeredIn(yield* ask(address, { cookie }))
+      assert.include(offered, tent)
+      assert.deepStrictEqual(
+        offered.filter((id) => products.some((product) => product === id)),
+        []
+      )
+      const page = yield* ask(`${address}&search=P10`, { cookie })
+      assert.deepStrictEqual(offeredIn(page), [])
+      assert.include(mainOf(page), "No products were found that can be added.")
+    })
+  )
+
   it.effect("a move keeps the ticked products, and a change of the products keeps the page", () =>
     Effect.gen(function* () {
-      const { address, collection, cookie, members, products, send, tent } = yield* aCollection(102)
+      const { actor, address, collection, cookie, members, products, send, tent } = yield* aCollection(102)
+      // More than a page of products that can be added.
+      yield* Effect.replicateEffect(anEntity("product", { title: "P" }), 51).pipe(actingAs(actor))
       const csrf = csrfOf(yield* ask(address, { cookie }))
       const [one, last, before] = [first(products), first(products, 101), first(products, 100)]
       const cursor = decodeURIComponent(/cursor=([^"&]+)/.exec((yield* ask(address, { cookie })).text)?.[1] ?? "")

@@ -263,6 +263,7 @@ const read = (sample: Sample, withSearch: boolean) =>
         yield* catalog.partsOnStore(accountId, storeId, [ids[kind], ids.product], isThere)
       yield* catalog.mediaShownByOthers(accountId, storeId, [ids.media], [ids.product])
       yield* catalog.withHandle(accountId, `handle of ${kind}`)
+      yield* catalog.lockHandle(accountId, `handle of ${kind}`)
       yield* catalog.withSku(accountId, `sku of ${kind}`)
       for (const after of [firstRelated, { list: 4, position: 40, id: ids.product }])
         yield* catalog.related(accountId, ids[kind], after, 25)

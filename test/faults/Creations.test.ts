@@ -1,5 +1,7 @@
+import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Either, Layer } from "effect"
+import { Array as Arr, Effect, Either, Layer } from "effect"
+import type { CatalogRepo } from "../../src/catalog/CatalogRepo.ts"
 import { NewEntity } from "../../src/drafts/Creation.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { EntityId } from "../../src/model/Ids.ts"
@@ -76,6 +78,41 @@ const aCollection = Effect.map(newId, (id) =>
   Effect.succeed(NewEntity.Collection({ id, attributes: [{ key: "title", value: "Summer" }], storeIds: [] }))
 )
 
+/** A planted fault: creations do not lock the handles that they look for. */
+const withoutHandleLocks = (repo: CatalogRepo["Type"]): CatalogRepo["Type"] => ({
+  ...repo,
+  lockHandle: () => Effect.void
+})
+
+/** In each round, writers at once create products and collections of two titles, of which one ends with a number. Returns all handles. */
+const raceHandles = (name: string, catalog?: typeof withoutHandleLocks) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { accountId, actor } = yield* anAccount()
+    yield* Effect.forEach(Arr.range(1, rounds), (round) =>
+      Effect.forEach(
+        Arr.range(1, atOnce),
+        (writer) =>
+          Effect.gen(function* () {
+            const [id, variantId] = [yield* newId, yield* newId]
+            const attributes = [{ key: "title", value: `Summer ${round}${writer % 3 === 0 ? " 2" : ""}` }]
+            const entity =
+              writer % 2 === 0
+                ? NewEntity.Product({ id, attributes, variantId, variant: [], storeIds: [] })
+                : NewEntity.Collection({ id, attributes, storeIds: [] })
+            yield* (yield* Drafts).create(entity)
+          }),
+        { concurrency: atOnce }
+      )
+    ).pipe(actingAs(actor))
+    const rows = yield* sql<{ readonly handle: string }>`
+      SELECT e.attributes #>> '{handle,value}' AS handle FROM entity e
+      WHERE e.account_id = ${accountId} AND e.kind IN ('collection', 'product')`
+    const record = { created: rows.length, handles: new Set(rows.map(({ handle }) => handle)).size }
+    report(name, record)
+    return record
+  }).pipe(Effect.provide(layerWriters(layerChanges, atOnce + 2, catalog)))
+
 const oneOfEach = { created: rounds, exists: rounds * (atOnce - 1) }
 
 const TestLayer = Layer.provideMerge(RepositoriesOnDatabase, layerDatabase(1))
@@ -91,6 +128,19 @@ describe.skipIf(!serverAnswers)("writers that create the same at once", () => {
       Effect.gen(function* () {
         const collections = Effect.replicateEffect(aCollection, rounds)
         assert.deepStrictEqual(yield* race("Ids", layerChanges, "id", collections), oneOfEach)
+      })
+    )
+    it.effect("give entities with the same title different handles", () =>
+      Effect.gen(function* () {
+        const created = rounds * atOnce
+        assert.deepStrictEqual(yield* raceHandles("Handles"), { created, handles: created })
+      })
+    )
+    it.effect.runIf(runsPlanted)("give entities the same handle if they do not lock it (planted fault)", () =>
+      Effect.gen(function* () {
+        const { created, handles } = yield* raceHandles("Handles, planted", withoutHandleLocks)
+        assert.strictEqual(created, rounds * atOnce)
+        assert.isBelow(handles, created)
       })
     )
     it.effect.runIf(runsPlanted)(

@@ -1,49 +1,32 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import * as Migrations from "../../src/database/Migrations.ts"
+import { Effect } from "effect"
 import { NewEntity } from "../../src/drafts/Creation.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { type AccountId, EntityId } from "../../src/model/Ids.ts"
-import { Publishing } from "../../src/publishing/Publishing.ts"
-import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
-import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
-import { Mirror } from "../../src/storedata/Mirror.ts"
-import { StoreAccess } from "../../src/stores/StoreAccess.ts"
-import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
-import { openAs } from "../support/OpenStore.ts"
+import { actingAs, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
 import { rowsRead } from "../support/RowsRead.ts"
-import { layerServer, serverAnswers } from "../support/TestDatabase.ts"
+import { serverAnswers } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { adminSchema } from "./AdminSchema.ts"
-import { layerShopify, layerServer as layerShopifyServer, ShopifyTestServer } from "./PlatformShops.ts"
+import { ShopifyTestServer } from "./PlatformShops.ts"
 import { fillShop } from "./ShopifyCatalog.ts"
-import type { ShopifyShop } from "./ShopifyShop.ts"
+import {
+  aMerchant,
+  domain,
+  firstProduct,
+  layerMerchants,
+  publishDraft,
+  quiet,
+  refreshed,
+  token
+} from "./ShopifyMerchant.ts"
 
 const products = amount(300, 3_000)
-const token = "shpat_refresh"
-const domain = "tern.myshopify.com"
-const quiet = () => Effect.void
 const newId = mintId(EntityId)
 /** The tables that are searched for matching records. */
 const matched = ["import_record", "store_version"]
-
-const Access = Layer.succeed(StoreAccess, openAs(domain, Redacted.make(token)))
-
-/** The complete import on the server's database, with the adapter connected to Shopify's schema. */
-const TestLayer = Layer.merge(Imports.layer, Layer.fresh(Publishing.layer)).pipe(
-  Layer.provide(Layer.merge(FaultInjector.layer, Access)),
-  // Store data is read from this server too; the services contain a mirror of other platforms.
-  Layer.provide(Layer.fresh(Mirror.layer)),
-  Layer.provide(layerShopify()),
-  Layer.provideMerge(Services),
-  Layer.provideMerge(RepositoriesOnDatabase),
-  Layer.provideMerge(Migrations.layer),
-  Layer.provideMerge(layerServer),
-  Layer.provideMerge(layerShopifyServer),
-  Layer.orDie
-)
 
 const rows = (accountId: AccountId) =>
   Effect.gen(function* () {
@@ -62,30 +45,8 @@ const rows = (accountId: AccountId) =>
     return found
   })
 
-const aMerchant = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const { accountId, actor, stores } = yield* anAccount({ domains: [domain] })
-  // A Shopify store belongs to one account, so the previous test's account gives it up.
-  yield* sql`UPDATE store SET platform = 'none' WHERE domain = ${domain}`
-  yield* sql`UPDATE store SET platform = 'shopify' WHERE account_id = ${accountId}`
-  return { accountId, actor, stores }
-})
-
-const refreshed = Effect.gen(function* () {
-  const imports = yield* Imports
-  return yield* Effect.flatMap(imports.refresh(domain, quiet), ({ id }) =>
-    imports.accept(id, quiet, { rest: "take_store" })
-  )
-})
-
-const firstProduct = (shop: ShopifyShop) => {
-  const [first] = shop.products.values()
-  assert.isDefined(first)
-  return first as NonNullable<typeof first>
-}
-
 describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${products} products from Shopify`, () => {
-  layer(TestLayer, { excludeTestServices: true })((it) => {
+  layer(layerMerchants, { excludeTestServices: true })((it) => {
     it.effect("takes no value that Shopify filled in or wrote in another form for an edit", () =>
       Effect.gen(function* () {
         const { accountId, actor, stores } = yield* aMerchant
@@ -261,17 +222,10 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
               const shop = (yield* ShopifyTestServer).open(token)
               yield* Effect.gen(function* () {
                 const drafts = yield* Drafts
-                const publishing = yield* Publishing
                 const sql = yield* SqlClient.SqlClient
                 const [{ id: storeId }] = stores
                 const [product, former, added] = [yield* newId, yield* newId, yield* newId]
-                const publish = (entityId: EntityId) =>
-                  Effect.gen(function* () {
-                    const asked = yield* publishing.request(entityId, storeId)
-                    if (asked.outcome === "nothing_to_publish") return asked.outcome
-                    const [record] = yield* publishing.settle([asked.publicationId], quiet)
-                    return record?.state
-                  })
+                const publish = (entityId: EntityId) => publishDraft(entityId, storeId)
                 const drafted = sql`SELECT id, attributes, draft_revision FROM entity WHERE account_id = ${accountId} ORDER BY id`
                 // A refresh accepts what the publishes that are left would send, so the product may count as updated.
                 const findsNothing = Effect.gen(function* () {

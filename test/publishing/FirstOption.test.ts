@@ -39,7 +39,7 @@ describe("the publication of a product that gets its first option", () => {
       })
     )
 
-  it("has the value of the variant that had none, which counts as accepted after its own publish only", () => {
+  it("has the value of the variant that had none, which counts as accepted only if the store says that it has it", () => {
     assert.deepStrictEqual(
       sent({ firstOption }),
       Either.right({ firstOption, variants: ["S", "L"], accepted: [product] })

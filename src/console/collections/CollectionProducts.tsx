@@ -86,6 +86,30 @@ const makeSortingOf = Effect.gen(function* () {
     })
 })
 
+/** Number of pages of a search that are read at once until one has a product that can be added. */
+const maxPages = 5
+
+/** Finds a page of products that are not in the collection. */
+const makeFindOthers = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const lists = yield* MerchantLists
+
+  return (id: EntityId, { from, search }: Shown) =>
+    Effect.gen(function* () {
+      let place = placeIn(from, "newest")
+      for (let page = 1; ; page++) {
+        const found = yield* lists.page("product", { search, from: place, order: "newest", limit: maxFound })
+        const members = yield* catalog.membersAmong(
+          id,
+          found.rows.map((row) => row.id)
+        )
+        const rows = found.rows.filter((row) => !members.has(row.id))
+        if (rows.length > 0 || found.next === undefined || page === maxPages) return { ...found, rows }
+        place = found.next
+      }
+    })
+})
+
 /** The page that changes the products of a collection. */
 export const collectionProducts: Surface<
   Catalog | Drafts | MerchantLists | Pictures | PlatformRegistry | Stores | PageServices
@@ -98,6 +122,7 @@ export const collectionProducts: Surface<
     const pictures = yield* Pictures
     const { asVisitor, withForm } = yield* makePageHandlers
 
+    const findOthers = yield* makeFindOthers
     const sortingOf = yield* makeSortingOf
 
     const show = (visitor: Visitor, given: Parameters, { moved, note, refusal, status = 200, typed }: Said) =>
@@ -112,12 +137,6 @@ export const collectionProducts: Surface<
         const { members, next } = asked.members.length === 0 ? yield* pageAt("") : asked
         const positions = new Map(members.map((member) => [member.id, member.position]))
         const [movedRow] = moved === undefined ? [] : yield* lists.rows([moved.id])
-        const found = yield* lists.page("product", {
-          search: shown.search,
-          from: placeIn(shown.from, "newest"),
-          order: "newest",
-          limit: maxFound
-        })
         return html(
           visitor,
           <CollectionProductsPage
@@ -129,7 +148,7 @@ export const collectionProducts: Surface<
             }))}
             next={next}
             shown={shown}
-            found={found}
+            found={yield* findOthers(id, shown)}
             ticked={ticked}
             sorting={yield* sortingOf(id)}
             address={pictures.addressesFor(visitor.accountId)}

@@ -2,6 +2,7 @@ import type { EntityRecord } from "../../catalog/Entity.ts"
 import type { MerchantPage } from "../../catalog/MerchantLists.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { EntityId } from "../../model/Ids.ts"
+import { assetPaths } from "../Assets.ts"
 import type { Visitor } from "../Browser.ts"
 import { sectionOf } from "../entities/ListPages.ts"
 import { MoveButtons, type Moved, MovedNote, MoveToButton, moveFields, UndoMove } from "../entities/Moves.tsx"
@@ -34,6 +35,7 @@ interface Content {
   readonly next: string | undefined
   /** The parts of the lists that the page shows: every form and link of the page leads to the same parts again. */
   readonly shown: Shown
+  /** Products that are not in the collection. */
   readonly found: MerchantPage
   /** The products whose checkboxes are ticked. */
   readonly ticked: ReadonlySet<EntityId>
@@ -188,7 +190,7 @@ const Members = (content: Content) => {
           {t("Take out the selected")}
         </button>
       </form>
-      <fieldset class="picks">
+      <fieldset class="picks" data-ticks>
         <legend class="spoken">{t("Products")}</legend>
         {members.map(({ position, row }) => (
           <div class="item" key={row.id}>
@@ -217,8 +219,7 @@ const LastMove = ({ content, moved }: { readonly content: Content; readonly move
 
 const Found = (content: Content) => {
   const t = useWords()
-  const { found, members, record, shown } = content
-  const rows = found.rows.filter(({ id }) => !members.some(({ row }) => row.id === id))
+  const { found, record, shown } = content
   return (
     <section class="sheet" aria-labelledby="add">
       <h2 id="add">{t("Add products")}</h2>
@@ -232,16 +233,16 @@ const Found = (content: Content) => {
           {t("Search")}
         </button>
       </form>
-      {rows.length === 0 ? (
+      {found.rows.length === 0 ? (
         <p class="quiet" role="status">
           {t("No products were found that can be added.")}
         </p>
       ) : (
         <form method="post" action={paths.collectionProducts}>
           <StateFields content={content} />
-          <fieldset class="picks">
+          <fieldset class="picks" data-ticks>
             <legend class="spoken">{t("Products")}</legend>
-            {rows.map((row) => (
+            {found.rows.map((row) => (
               <div class="item" key={row.id}>
                 <Picked content={content} row={row} />
               </div>
@@ -290,6 +291,7 @@ export const CollectionProductsPage = (content: Content) => {
         )}
       </section>
       <Found {...content} />
+      <script type="module" src={assetPaths.ticks} />
     </Frame>
   )
 }

@@ -84,14 +84,14 @@ const isAsAccepted = (
 
 /**
  * The store's values of an entity. A platform may write an equal value in another form. If a value is equal to the accepted
- * value, or else to the current draft, that form is returned, so that it does not count as a change. `laterOptions`: the options that
- * the store will have when all variants of the draft are published; they also count as equal.
+ * value, or else to the current draft, that form is returned, so that it does not count as a change. `isLater`: whether options
+ * are those that the store has apart from values of variants that are not there; they also count as equal.
  */
 export const readValues = (
   entity: Aggregate,
   imported: StoreEntity,
   source: ImportSource,
-  laterOptions?: string
+  isLater: (options: string) => boolean = () => false
 ): Values => {
   const accepted = versionOn(entity, source.storeId)?.accepted?.attributes
   const now = effectiveOn(entity, source.storeId)
@@ -109,7 +109,7 @@ export const readValues = (
         (!source.isComplete && isUntold(entity, key, candidate, imported, (option) => valueOf(now, option))) ||
         // Stores share the order of variants, and therefore the order of option values.
         (key === "options" && !isOnlyStore && sameOptions(candidate, value)) ||
-        (key === "options" && laterOptions !== undefined && sameOptions(candidate, laterOptions))
+        (key === "options" && isLater(candidate))
       const candidates = [...(accepted === undefined ? [] : [valueOf(accepted, key)]), valueOf(now, key)]
       return [key, candidates.find(isSame) ?? value]
     })

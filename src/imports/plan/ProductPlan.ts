@@ -10,7 +10,7 @@ import { ImportPlanner } from "./ImportPlanner.ts"
 import { followOrder, intersect, type ListState } from "./ListOrder.ts"
 import { findVariantImages, planGallery, planImages, planVariantImage } from "./MediaPlan.ts"
 import { isPublishedSince, livesOnlyOn, versionOn } from "./StoreVersion.ts"
-import { matchVariants, valuesOnStore, withOptions, withWaiting } from "./VariantPlan.ts"
+import { makeIsLater, matchVariants, valuesOnStore, withOptions } from "./VariantPlan.ts"
 
 const idsOnStore = (entities: ReadonlyArray<Aggregate>, storeId: StoreId) =>
   entities.filter(({ storeIds }) => storeIds.includes(storeId)).map(({ id }) => id)
@@ -62,7 +62,7 @@ export const planProduct = (
         isOrdered: isOnlyStore && !isKept
       })
     values = isComplete
-      ? readValues(product, imported, source, withWaiting(imported, variantIds, match, storeId))
+      ? readValues(product, imported, source, makeIsLater(imported, variantIds, match, storeId))
       : readValues(product, { ...imported, values: withAllOptions() }, source)
     planner.update(product, values, imported.types ?? {})
   }

@@ -3,6 +3,7 @@ import { effective, valueOf } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import { joinOptions, optionKeys, readOptions } from "../../model/ProductOptions.ts"
 import type { StoreProduct, StoreVariant, Values } from "../StoreProduct.ts"
+import { sameOptions } from "../StoreValue.ts"
 import type { ImportMatch } from "./ImportPlan.ts"
 import { effectiveOn, versionOn } from "./StoreVersion.ts"
 
@@ -91,24 +92,32 @@ export const withOptions = (
 }
 
 /**
- * The options of the product in the store with the values of the variants that wait for their first publish there. Undefined: no
- * variant waits.
+ * Returns whether options of the product are those of the store, in any order of their values, apart from values of variants that are
+ * not in the store: they wait for their first publish there, or were taken off the store.
  */
-export const withWaiting = (
+export const makeIsLater = (
   { values: { options = "" } }: StoreProduct,
   variantIds: ReadonlyArray<EntityId>,
   { variants }: ImportMatch,
   storeId: StoreId
-): string | undefined => {
-  const waiting = variants.filter(
-    (variant) => versionOn(variant, storeId)?.accepted === null && !variantIds.includes(variant.id)
+): ((candidate: string) => boolean) => {
+  const absent = variants.filter(
+    (variant) => !variantIds.includes(variant.id) && (versionOn(variant, storeId)?.accepted ?? null) === null
   )
-  if (waiting.length === 0) return undefined
-  const drafts = waiting.map((variant) => effectiveOn(variant, storeId))
-  return JSON.stringify(
-    readOptions(options).map(({ name, values }, index) => ({
-      name,
-      values: [...new Set([...values, ...drafts.flatMap((draft) => valueOf(draft, optionKeys[index] ?? "") || [])])]
-    }))
-  )
+  const isWaiting = absent.some((variant) => versionOn(variant, storeId) !== undefined)
+  const drafts = absent.map((variant) => effectiveOn(variant, storeId))
+  const inStore = readOptions(options)
+  return (candidate) => {
+    const missing = readOptions(candidate).map(({ values }, index) =>
+      values.filter((value) => !inStore[index]?.values.includes(value))
+    )
+    const later = inStore.map(({ name, values }, index) => ({ name, values: [...values, ...(missing[index] ?? [])] }))
+    return (
+      (isWaiting || missing.some((values) => values.length > 0)) &&
+      sameOptions(candidate, JSON.stringify(later)) &&
+      missing.every((values, index) =>
+        values.every((value) => drafts.some((draft) => valueOf(draft, optionKeys[index] ?? "") === value))
+      )
+    )
+  }
 }

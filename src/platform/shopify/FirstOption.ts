@@ -1,7 +1,9 @@
 import { Effect } from "effect"
+import { valueOf } from "../../model/Attribute.ts"
 import { type FirstOption, noOption } from "../../model/ProductOptions.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { PlatformRefused } from "../PlatformErrors.ts"
+import type { Published, PublishedEntity, VariantPublication } from "../Publication.ts"
 import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
@@ -19,6 +21,37 @@ const namelessOption = ({ options }: Answers.LiveProduct) => {
 /** Whether a product has no option yet, although this is published as its first one. */
 export const lacksOption = (product: Answers.LiveProduct, firstOption: FirstOption | undefined): boolean =>
   firstOption !== undefined && namelessOption(product) !== undefined
+
+/**
+ * The first option of a publication, if the product has exactly this option, with the value of its live variant and no others than those
+ * of `variants`. Otherwise it is not known which value the live variant has.
+ */
+export const firstOptionIn = (
+  { options: [option, ...others] }: Answers.LiveProduct,
+  firstOption: FirstOption | undefined,
+  variants: ReadonlyArray<PublishedEntity>
+): Pick<Published, "firstOption"> => {
+  if (firstOption === undefined || option === undefined || others.length > 0) return {}
+  const values = option.optionValues.map(({ name }) => name)
+  const expected = [firstOption.former, ...variants.map(({ attributes }) => valueOf(attributes, "option1"))]
+  const isGiven =
+    option.name === firstOption.name &&
+    values.includes(firstOption.former) &&
+    values.every((value) => expected.includes(value))
+  return isGiven ? { firstOption } : {}
+}
+
+/**
+ * As `firstOptionIn`, of the product of a variant. Nothing is read if the publication has no first option. If the read fails, the option
+ * is unknown, because the publish itself has succeeded.
+ */
+export const readFirstOption = (client: ShopifyClient, store: PlatformStore, publication: VariantPublication) =>
+  Effect.gen(function* () {
+    const { firstOption, productPlatformId: id } = publication
+    if (firstOption === undefined) return {}
+    const { product } = yield* client.read(store, Documents.productById, Answers.ProductById, { id })
+    return product === null ? {} : firstOptionIn(product, firstOption, [publication])
+  }).pipe(Effect.orElseSucceed((): Pick<Published, "firstOption"> => ({})))
 
 const otherOptions = new PlatformRefused({
   code: "OTHER_OPTIONS",

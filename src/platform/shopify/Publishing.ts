@@ -13,7 +13,7 @@ import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import { makePublishCollection } from "./CollectionPublishing.ts"
 import * as Documents from "./Documents.ts"
-import { failIfOtherOptions, giveFirstOption } from "./FirstOption.ts"
+import { failIfOtherOptions, giveFirstOption, readFirstOption } from "./FirstOption.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type DefineId, defineId, newMetafields, setMetafields } from "./Metafields.ts"
@@ -97,7 +97,7 @@ const makePublishVariant =
         })
         const [created] = productVariants ?? []
         if (created === undefined) return yield* noId
-        return toPublished([[entityId, created.id]])
+        return { ...toPublished([[entityId, created.id]]), ...(yield* readFirstOption(client, store, publication)) }
       }
       yield* mutate(client, store, Documents.updateVariants, Answers.UpdateVariants, {
         productId,
@@ -105,7 +105,7 @@ const makePublishVariant =
       })
       const owner = { id: current.id, entity: publication, current: current.metafields.nodes }
       yield* failIfAny(yield* setMetafields(client, store, [owner]))
-      return toPublished([[entityId, current.id]])
+      return { ...toPublished([[entityId, current.id]]), ...(yield* readFirstOption(client, store, publication)) }
     })
 
 const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media: PublishedEntity) =>

@@ -13,7 +13,7 @@ import type {
 } from "../Publication.ts"
 import type * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
-import { lacksOption } from "./FirstOption.ts"
+import { firstOptionIn, lacksOption, readFirstOption } from "./FirstOption.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type IdOwner, idDefinition } from "./Metafields.ts"
@@ -62,14 +62,17 @@ export const makeReadBack = (client: ShopifyClient) => {
         product,
         variants,
         matched,
-        published: toPublished([
-          [publication.entityId, product.id],
-          ...[...matched].map(([entityId, { id }]) => [entityId, id] as const),
-          ...publication.media.flatMap(({ entityId }, index) => {
-            const id = gallery[index]?.id
-            return id === undefined ? [] : [[entityId, id] as const]
-          })
-        ])
+        published: {
+          ...toPublished([
+            [publication.entityId, product.id],
+            ...[...matched].map(([entityId, { id }]) => [entityId, id] as const),
+            ...publication.media.flatMap(({ entityId }, index) => {
+              const id = gallery[index]?.id
+              return id === undefined ? [] : [[entityId, id] as const]
+            })
+          ]),
+          ...firstOptionIn(product, publication.firstOption, publication.variants)
+        }
       }
     })
 
@@ -110,13 +113,16 @@ export const makeReadBack = (client: ShopifyClient) => {
     })
 
   const variant = (store: PlatformStore, publication: VariantPublication) =>
-    Effect.map(lookups.variant(store, publication), (live) =>
-      live !== null &&
-      Mapping.entityIdOf(live.metafields.nodes) === publication.entityId &&
-      Mapping.holds("variant", publication, variantOf(live, publication.productPlatformId).attributes)
-        ? Option.some(toPublished([[publication.entityId, live.id]]))
-        : Option.none()
-    )
+    Effect.gen(function* () {
+      const live = yield* lookups.variant(store, publication)
+      const isHeld =
+        live !== null &&
+        Mapping.entityIdOf(live.metafields.nodes) === publication.entityId &&
+        Mapping.holds("variant", publication, variantOf(live, publication.productPlatformId).attributes)
+      if (!isHeld) return Option.none()
+      const published = toPublished([[publication.entityId, live.id]])
+      return Option.some({ ...published, ...(yield* readFirstOption(client, store, publication)) })
+    })
 
   const collection = (store: PlatformStore, publication: CollectionPublication) =>
     Effect.gen(function* () {
