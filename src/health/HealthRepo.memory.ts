@@ -119,6 +119,7 @@ export const layerHealthRepoMemory = Layer.effect(
     return {
       ...makeReads(accountOf),
       ticket,
+      mustExist: () => Effect.void,
       tryLock: () => Effect.succeed(true),
       lastRun: (accountId, dimension, storeId) =>
         Effect.map(accountOf(accountId), (account) => find(account, dimension, storeId)?.run ?? 0),

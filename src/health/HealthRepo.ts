@@ -61,7 +61,9 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
   {
     /** Draws the number of a scan. A scan with a larger number, from any process, began later. */
     readonly ticket: Effect.Effect<number>
-    /** Locks a dimension for a scan until the transaction ends. False: another scan has the lock. Never waits. */
+    /** Dies with `Unavailable` if the account is being deleted, or was deleted. */
+    readonly mustExist: (accountId: AccountId) => Effect.Effect<void>
+    /** Locks a dimension for a scan until the transaction ends. False: another scan has the lock, or the account was deleted. Never waits. */
     readonly tryLock: (accountId: AccountId, dimension: HealthDimension) => Effect.Effect<boolean>
     /** The number of the last scan of the account or of a store; 0: there was none. */
     readonly lastRun: (

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Array as Arr, type Context, Effect, Option } from "effect"
 import { findAll } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { orDie, referenceAsConflict } from "../database/SqlErrors.ts"
 import { readMetafieldRules } from "../drafts/DefinitionsRepo.ts"
 import { EntityId, nilUuid, type StoreId } from "../model/Ids.ts"
 import { builtInKeyRules, KeyRules } from "../model/KeyRules.ts"
@@ -185,7 +185,8 @@ export const makeScan = (
       yield* show({ ...scan, cause }, run, next, plan.rules)
       const entities = entitiesIn(next.population)
       return { run, scanned: entities, entities }
-    }).pipe(orDie)
+      // The deletion of the account has deleted the base meanwhile. The step that runs again finds the account's mark.
+    }).pipe(referenceAsConflict, orDie)
 }
 
 /** Compares the last base of the account with everything that a scan reads. */

@@ -3,6 +3,7 @@ import { type Context, Effect, Option, Schema } from "effect"
 import { findAll, findOne, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { scanLockKey } from "../drafts/ChangeNotes.sql.ts"
+import { Unavailable } from "../model/Errors.ts"
 import { AccountId, StoreId } from "../model/Ids.ts"
 import { HealthDimension, type HealthResult, LastScan, type ScanCause } from "./Health.ts"
 import type { HealthRepo } from "./HealthRepo.ts"
@@ -27,8 +28,12 @@ export const makeNextRun = (sql: SqlClient): Repo["ticket"] => {
 /** Statements that read the snapshots of the last scans, and that lock a dimension. */
 export const makeHealthSnapshots = (
   sql: SqlClient
-): Pick<Repo, "lastRun" | "lastScan" | "snapshots" | "ticket" | "tryLock"> => {
-  const tryLock = findSingle(Schema.Struct({ locked: Schema.Boolean }))(
+): Pick<Repo, "lastRun" | "lastScan" | "mustExist" | "snapshots" | "ticket" | "tryLock"> => {
+  const existing = findOne(Schema.Struct({ id: AccountId }))(
+    (accountId: AccountId) => sql`SELECT c.id FROM account c WHERE c.id = ${accountId} AND c.deleting_since IS NULL`
+  )
+
+  const tryLock = findOne(Schema.Struct({ locked: Schema.Boolean }))(
     (accountId: AccountId, dimension: HealthDimension) => sql`
       SELECT pg_try_advisory_xact_lock(${scanLockKey(sql, sql`${dimension}::text`, accountId)}) AS locked
       FROM account_state a WHERE a.account_id = ${accountId}`
@@ -61,7 +66,19 @@ export const makeHealthSnapshots = (
 
   return {
     ticket: makeNextRun(sql),
-    tryLock: (accountId, dimension) => Effect.map(tryLock(accountId, dimension), ({ locked }) => locked),
+    mustExist: (accountId) =>
+      Effect.flatMap(
+        existing(accountId),
+        Option.match({
+          onNone: () => Effect.die(new Unavailable({ reason: "The account is being deleted." })),
+          onSome: () => Effect.void
+        })
+      ),
+    tryLock: (accountId, dimension) =>
+      Effect.map(
+        tryLock(accountId, dimension),
+        Option.exists(({ locked }) => locked)
+      ),
     lastRun: (accountId, dimension, storeId) =>
       Effect.map(
         lastRun({ accountId, dimension, storeId }),

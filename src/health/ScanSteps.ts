@@ -37,6 +37,7 @@ export const makeScanSteps = Effect.gen(function* () {
 
   const step = ({ accountId, cause, dimension, storeId }: ScanWork, newest: number) =>
     Effect.gen(function* () {
+      yield* repo.mustExist(accountId)
       const isLocked = yield* repo.tryLock(accountId, dimension)
       const last = yield* repo.lastRun(accountId, dimension, storeId)
       if (!isLocked || last > newest) return { run: last, isFinished: false, scanned: 0, entities: 0 }

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Chunk, Context, Deferred, Effect, Fiber, Layer, Option, Ref, Schedule, Schema } from "effect"
+import { Cause, Chunk, Context, Deferred, Effect, Exit, Fiber, Layer, Option, Ref, Schedule, Schema } from "effect"
 import { CatalogChange, type LockedCatalog } from "../../src/drafts/CatalogChange.ts"
 import { planChanges, stateAfter } from "../../src/drafts/ChangePlan.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
@@ -16,7 +16,7 @@ import {
 import { HealthRepo } from "../../src/health/HealthRepo.ts"
 import { scan } from "../../src/health/HealthScan.memory.ts"
 import { EntityKind } from "../../src/model/Attribute.ts"
-import { EntityId } from "../../src/model/Ids.ts"
+import { EntityId, nilUuid } from "../../src/model/Ids.ts"
 import { builtInKeyRules } from "../../src/model/KeyRules.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase } from "../../src/Services.ts"
@@ -498,6 +498,50 @@ describe.skipIf(!serverAnswers)("concurrent changes of the rules of several kind
         report("Rules at once, planted", { lost: lost.length })
         assert.isNotEmpty(lost)
       }).pipe(Effect.provide(servicesOn(unlocked)))
+    )
+  })
+})
+
+describe.skipIf(!serverAnswers)("a scan while its account is deleted", () => {
+  layer(layerDatabase(4), { excludeTestServices: true })((it) => {
+    it.effect("is refused as unavailable, not with a defect, and leaves no rows", () =>
+      Effect.gen(function* () {
+        const { accountId, actor } = yield* aShop
+        const health = yield* DataHealth
+        const sql = yield* SqlClient.SqlClient
+        const rows = (table: string) => sql`SELECT 1 FROM ${sql(table)} t WHERE t.account_id = ${accountId}`
+        const asOwner = actingAs(actor)
+        yield* health.scan("completeness").pipe(asOwner)
+        assert.isNotEmpty(yield* rows("health_list"))
+        // The next step reads all entities again, so it writes lists, which refer to the base.
+        yield* sql`UPDATE health_base SET reached = ${nilUuid}::uuid, starts = '{}' WHERE account_id = ${accountId}`
+        yield* sql`DELETE FROM health_list WHERE account_id = ${accountId}`
+        yield* sql`DELETE FROM health_issue WHERE account_id = ${accountId}`
+        const [isDeleted, mayCommit] = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>()])
+        const deletion = yield* Effect.fork(
+          sql`UPDATE account SET deleting_since = app_now() WHERE id = ${accountId}`.pipe(
+            Effect.zipRight(sql`DELETE FROM health_base WHERE account_id = ${accountId}`),
+            Effect.zipRight(Deferred.succeed(isDeleted, undefined)),
+            Effect.zipRight(Deferred.await(mayCommit)),
+            sql.withTransaction
+          )
+        )
+        yield* Deferred.await(isDeleted)
+        const scanning = yield* Effect.fork(health.scan("completeness").pipe(asOwner))
+        yield* Effect.repeat(sql`SELECT 1 FROM pg_locks WHERE NOT granted`, {
+          until: ({ length }) => length > 0,
+          schedule: Schedule.spaced("10 millis")
+        })
+        yield* Deferred.succeed(mayCommit, undefined)
+        yield* Fiber.join(deletion)
+        const assertUnavailable = (exit: Exit.Exit<unknown, unknown>) =>
+          assert.match(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "a snapshot", /The account is being deleted\./)
+        assertUnavailable(yield* Fiber.await(scanning))
+        assert.isEmpty(yield* rows("health_base"))
+        assert.isEmpty(yield* rows("health_issue"))
+        yield* sql`DELETE FROM account_state WHERE account_id = ${accountId}`
+        assertUnavailable(yield* Effect.exit(health.scan("completeness").pipe(asOwner)))
+      }).pipe(Effect.provide(servicesOn(HealthRepo.layer)))
     )
   })
 })
