@@ -21,6 +21,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "GET /assets/icon.svg",
     "GET /assets/islands.js",
     "GET /assets/richtext.js",
+    "GET /assets/ticks.js",
     "GET /events",
     "GET /pictures/:width/:account/:source/:signature",
     "GET /forgot-password",

@@ -482,7 +482,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
         title: "Your role does not allow this",
         message: `This needs the role ${needed}. Yours is ${own}. An administrator of the account can change it on the page Team.`
       })
-      const edits = ["/selection/field", "/selection/store", "/selection/store/remove"]
+      const edits = ["/selection/field", "/selection/store", "/selection/store/remove", "/selection/delete"]
       const publishes = ["/selection/publish", "/selection/schedule"]
       const exports = "/selection/export"
       for (const [role, own, offered] of [
