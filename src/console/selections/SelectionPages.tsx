@@ -324,6 +324,8 @@ export interface ReviewWords {
   readonly count: Sentence
   readonly explanation: Sentence
   readonly begin: Sentence
+  /** Whether the job cannot be undone. */
+  readonly isFinal?: true
 }
 
 export const reviewWords = {
@@ -353,7 +355,8 @@ export const reviewWords = {
     count: "Deletes",
     explanation:
       "This cannot be undone: their values on all stores and their history are deleted too. Products are deleted with their variants, and leave their collections; their pictures stay in the catalog. Items that a store has, or that a gallery or a drop uses, are not deleted: the page of the job lists them.",
-    begin: "Delete {things}"
+    begin: "Delete {things}",
+    isFinal: true
   },
   publish: {
     where: "Store",
@@ -430,7 +433,7 @@ export const SelectionReviewPage = ({
       <Names rows={rows} count={count} />
       <p class="quiet">{t(words.explanation)}</p>
       <div class="buttons">
-        <button type="submit" name={fields.does} value="begin">
+        <button type="submit" class={words.isFinal && "danger"} name={fields.does} value="begin">
           {t(words.begin, { things })}
         </button>
         {back !== null && (
