@@ -2,8 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
-import type { AccountId } from "../model/Ids.ts"
-import { EntityId } from "../model/Ids.ts"
+import { type AccountId, EntityId } from "../model/Ids.ts"
 
 /**
  * What refers to an entity. `gallery`: an entity whose gallery has the media file. `collection`: a collection with the product. `drop`: a
@@ -22,14 +21,14 @@ export type EntityUse = typeof EntityUse.Type
 export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
   EntityUsesRepo,
   {
-    /** What the deletion of these entities reads: the variants of products, the other variants of variants, the media of all galleries, and
-     * the collections of products. */
+    /**
+     * What the deletion of these entities reads: the variants of products, the other variants of variants, the media of all galleries, and
+     * the collections of products.
+     */
     readonly partsOf: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<EntityId>>
     /** What refers to these entities, apart from themselves. Call it under the locks of the entities. */
     readonly usesOf: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<EntityUse>>
-    /**
-     * Whether an import is open, whose comparison may refer to any entity. While the caller shares the import lock, none begins.
-     */
+    /** Whether an import is open. Its comparison may refer to any entity. While the caller shares the import lock, no import begins. */
     readonly isImporting: (accountId: AccountId) => Effect.Effect<boolean>
   }
 >() {

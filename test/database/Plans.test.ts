@@ -823,6 +823,7 @@ const health = (round: number) =>
     const sql = yield* SqlClient.SqlClient
     const few = yield* small
     const ticket = yield* repo.ticket
+    yield* repo.mustExist(few.accountId)
     yield* repo.keepRules(few.accountId, defaultRules)
     yield* repo.lockRules(few.accountId)
     for (const dimension of HealthDimension.literals)
