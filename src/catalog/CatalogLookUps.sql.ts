@@ -1,4 +1,5 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import { type Context, Effect, Option, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
 import { discardRows, findAll, findOne } from "../database/Rows.ts"
@@ -9,6 +10,19 @@ import type { CatalogRepo } from "./CatalogRepo.ts"
 import { placeOfGone, type RelatedPlace, relatedPageOf } from "./CatalogRows.ts"
 
 const idsOf = (rows: ReadonlyArray<{ readonly id: EntityId }>) => rows.map(({ id }) => id)
+
+/** The ids of the variants of an entity `k`, and of the media in its gallery and in those of its variants. */
+export const variantsAndMedia = (sql: SqlClient, accountId: string): Fragment => sql`
+        (SELECT g.media_id AS id FROM entity_media g WHERE g.account_id = ${accountId} AND g.entity_id = k.id OFFSET 0)
+        UNION ALL
+        (SELECT o.id FROM entity o WHERE o.account_id = ${accountId} AND o.parent_id = k.id OFFSET 0)
+        UNION ALL
+        (
+          SELECT g.media_id
+          FROM (SELECT o.id FROM entity o WHERE o.account_id = ${accountId} AND o.parent_id = k.id OFFSET 0) o
+          JOIN entity_media g ON g.account_id = ${accountId} AND g.entity_id = o.id
+          OFFSET 0
+        )`
 
 /** Finds the variants and media that are added to a store, or taken off it, together with their product. */
 const makePartLookUps = (
@@ -26,18 +40,7 @@ const makePartLookUps = (
         ) = ${isThere}
         OFFSET 0
       ) e
-      CROSS JOIN LATERAL (
-        (SELECT g.media_id AS id FROM entity_media g WHERE g.account_id = ${accountId} AND g.entity_id = k.id OFFSET 0)
-        UNION ALL
-        (SELECT o.id FROM entity o WHERE o.account_id = ${accountId} AND o.parent_id = k.id OFFSET 0)
-        UNION ALL
-        (
-          SELECT g.media_id
-          FROM (SELECT o.id FROM entity o WHERE o.account_id = ${accountId} AND o.parent_id = k.id OFFSET 0) o
-          JOIN entity_media g ON g.account_id = ${accountId} AND g.entity_id = o.id
-          OFFSET 0
-        )
-      ) p ${sql.literal(planCustom)}`
+      CROSS JOIN LATERAL (${variantsAndMedia(sql, accountId)}) p ${sql.literal(planCustom)}`
   )
 
   const findShownByOthers = findAll(Schema.Struct({ id: EntityId }))(

@@ -1,5 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
+import { variantsAndMedia } from "../catalog/CatalogLookUps.sql.ts"
 import { planCustom } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
 import { type AccountId, EntityId } from "../model/Ids.ts"
@@ -42,21 +43,12 @@ export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
           SELECT DISTINCT p.id
           FROM unnest(${ids}::uuid[]) AS k (id)
           CROSS JOIN LATERAL (
-            (SELECT g.media_id AS id FROM entity_media g WHERE g.account_id = ${accountId} AND g.entity_id = k.id OFFSET 0)
-            UNION ALL
-            (SELECT v.id FROM entity v WHERE v.account_id = ${accountId} AND v.parent_id = k.id OFFSET 0)
+            ${variantsAndMedia(sql, accountId)}
             UNION ALL
             (
               SELECT v.id
               FROM (SELECT o.parent_id FROM entity o WHERE o.account_id = ${accountId} AND o.id = k.id OFFSET 0) o
               JOIN entity v ON v.account_id = ${accountId} AND v.parent_id = o.parent_id
-              OFFSET 0
-            )
-            UNION ALL
-            (
-              SELECT g.media_id
-              FROM (SELECT v.id FROM entity v WHERE v.account_id = ${accountId} AND v.parent_id = k.id OFFSET 0) v
-              JOIN entity_media g ON g.account_id = ${accountId} AND g.entity_id = v.id
               OFFSET 0
             )
             UNION ALL
