@@ -100,6 +100,12 @@ const unlessChanged =
           )
     })
 
+/** Says of an entity that another job deleted that it is gone. */
+const unlessDeleted =
+  (locked: LockedCatalog, decide: DecideItem): DecideItem =>
+  (item) =>
+    locked.aggregates.has(item.id) ? decide(item) : Either.left("it was deleted after the job was begun")
+
 type Change<Tag extends BulkChange["_tag"]> = Extract<BulkChange, { readonly _tag: Tag }>
 
 export const fieldDecision = (
@@ -108,21 +114,28 @@ export const fieldDecision = (
   rules: KeyRules,
   locked: LockedCatalog
 ): DecideItem =>
-  unlessChanged(locked, ({ id, revision }) => {
-    const update = { draft_revision: revision, attributes: [{ key, value }] }
-    return Either.mapBoth(decideUpdate(id, { storeId }, update, rules)(locked), {
-      onLeft: (refusal) => wordsOf(kind, refusal),
-      onRight: ({ changes }) => changes
+  unlessDeleted(
+    locked,
+    unlessChanged(locked, ({ id, revision }) => {
+      const update = { draft_revision: revision, attributes: [{ key, value }] }
+      return Either.mapBoth(decideUpdate(id, { storeId }, update, rules)(locked), {
+        onLeft: (refusal) => wordsOf(kind, refusal),
+        onRight: ({ changes }) => changes
+      })
     })
-  })
+  )
 
 /** An addition overwrites nothing, so it is based on no revision. */
-export const additionDecision =
-  (kind: EntityKind, { storeId }: Change<"AddToStore">, locked: LockedCatalog): DecideItem =>
-  ({ id }) =>
+export const additionDecision = (
+  kind: EntityKind,
+  { storeId }: Change<"AddToStore">,
+  locked: LockedCatalog
+): DecideItem =>
+  unlessDeleted(locked, ({ id }) =>
     isOn(locked, id, storeId)
       ? Either.right([])
       : Either.mapLeft(decideAddition(id, storeId)(locked), (refusal) => wordsOf(kind, refusal))
+  )
 
 /** An entity that is not on the store stays as it is. */
 export const removalDecision = (

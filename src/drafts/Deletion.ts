@@ -87,6 +87,14 @@ const whyRefused = (aggregate: Aggregate, uses: Uses, locked: LockedCatalog): st
 const byProduct = (variants: ReadonlyArray<Aggregate>) =>
   Object.entries(Arr.groupBy(variants, ({ parentId }) => parentId ?? ""))
 
+/** The values that an attribute has in the catalog and on stores. */
+const valuesOf = (variants: ReadonlyArray<Aggregate>, key: string): ReadonlySet<string> =>
+  new Set(
+    variants.flatMap(({ attributes, versions }) =>
+      [attributes, ...versions.map(({ overrides }) => overrides)].map((layer) => valueOf(layer, key))
+    )
+  )
+
 /** Takes the option values that only deleted variants have out of the options of their product. */
 const withoutValues = (
   product: Aggregate,
@@ -96,13 +104,13 @@ const withoutValues = (
   Option.match(parseOptions(valueOf(product.attributes, "options")), {
     onNone: () => [],
     onSome: (options) => {
-      const valuesOf = (variants: ReadonlyArray<Aggregate>, index: number) =>
-        new Set(variants.map(({ attributes }) => valueOf(attributes, optionKeys[index] ?? "")))
       const left = options.map(({ name, values }, index) => {
-        const [gone, used] = [valuesOf(deleted, index), valuesOf(others, index)]
-        return { name, values: values.filter((value) => used.has(value) || !gone.has(value)) }
+        const [gone, used] = [deleted, others].map((variants) => valuesOf(variants, optionKeys[index] ?? ""))
+        return { name, values: values.filter((value) => used?.has(value) || !gone?.has(value)) }
       })
-      return [CatalogChange.SetAttributes({ entityId: product.id, values: { options: JSON.stringify(left) } })]
+      return left.every(({ values }, index) => values.length === options[index]?.values.length)
+        ? []
+        : [CatalogChange.SetAttributes({ entityId: product.id, values: { options: JSON.stringify(left) } })]
     }
   })
 

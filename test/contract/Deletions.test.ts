@@ -1,6 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
+import { NewEntity } from "../../src/drafts/Creation.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { CurrentActor } from "../../src/model/Actor.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
@@ -8,6 +9,7 @@ import { EntityId, nilUuid } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
 import {
   actingAs,
   anAccount,
@@ -20,6 +22,8 @@ import {
 } from "../../src/testing/index.ts"
 import { feedPage } from "../support/FeedMirror.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
+
+const anEntityId = mintId(EntityId)
 
 const nobody = EntityId.make(nilUuid)
 
@@ -301,6 +305,69 @@ for (const engine of featureServiceEngines) {
             ])
             assert.deepStrictEqual(result, { changed: 0, unchanged: 1, refused: 1 })
             assert.deepStrictEqual(yield* existing(tent, stove), [tent])
+          })
+        )
+      )
+      it.effect("another job that comes to a deleted entity says so", () =>
+        inShop(({ b, large, tent, stove }) =>
+          Effect.gen(function* () {
+            const bulk = yield* BulkJobs
+            const jobs = [
+              yield* bulk.begin(
+                { kind: "product", ids: [stove] },
+                { _tag: "SetField", key: "vendor", value: "Fell", storeId: null }
+              ),
+              yield* bulk.begin({ kind: "product", ids: [stove] }, { _tag: "AddToStore", storeId: b.id }),
+              yield* bulk.begin(
+                { kind: "variant", ids: [large] },
+                { _tag: "SetField", key: "barcode", value: "1", storeId: b.id }
+              )
+            ]
+            yield* remove("product", stove)
+            yield* remove("product", tent)
+            const ended = yield* Effect.forEach(jobs, settle)
+            assert.deepStrictEqual(
+              ended.map(({ errors }) => errors),
+              [
+                [{ item: `product ${stove}`, message: "it was deleted after the job was begun" }],
+                [{ item: `product ${stove}`, message: "it was deleted after the job was begun" }],
+                [{ item: `variant ${large}`, message: "it was deleted after the job was begun" }]
+              ]
+            )
+          })
+        )
+      )
+      it.effect("an option value stays that another variant has on a store, and options that do not change", () =>
+        inShop(({ a, large, small, tent }) =>
+          Effect.gen(function* () {
+            yield* apply(
+              CatalogChange.SetOverrides({ entityId: small, storeId: a.id, values: { option1: "L" } }),
+              CatalogChange.SetAttributes({
+                entityId: tent,
+                values: { options: '[{"name": "Size", "values": ["S", "L"]}]' }
+              })
+            )
+            assert.deepStrictEqual((yield* remove("variant", large)).errors, [])
+            assert.strictEqual(yield* valueOf(tent, "options"), '[{"name": "Size", "values": ["S", "L"]}]')
+          })
+        )
+      )
+      it.effect("a variant can be created again with the option value of a deleted one", () =>
+        inShop(({ large, small, tent }) =>
+          Effect.gen(function* () {
+            yield* remove("variant", small)
+            const again = yield* anEntityId
+            yield* (yield* Drafts).create(
+              NewEntity.Variant({
+                id: again,
+                productId: tent,
+                attributes: [],
+                optionValues: ["S"],
+                firstOption: null
+              })
+            )
+            assert.strictEqual(yield* valueOf(tent, "options"), options("L", "S"))
+            assert.deepStrictEqual((yield* (yield* Catalog).get("product", tent)).variantIds, [large, again])
           })
         )
       )

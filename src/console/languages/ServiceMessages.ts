@@ -170,6 +170,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "its product would have no variant on this store: take the product off instead",
   "the variant's product {id} is not on this store: add the product first",
   "the {kind} is on this store already",
+  "it was deleted after the job was begun",
   "somebody changed the draft after the job was begun, so it was not overwritten: its revision is {revision}, not {begun}",
   "the {kind} was published to this store, or imported from it, so it cannot be taken off",
   "the {kind} is being published to this store",
