@@ -528,10 +528,11 @@ describe.skipIf(!serverAnswers)("a scan while its account is deleted", () => {
         )
         yield* Deferred.await(isDeleted)
         const scanning = yield* Effect.fork(health.scan("completeness").pipe(asOwner))
-        yield* Effect.repeat(sql`SELECT 1 FROM pg_locks WHERE NOT granted`, {
-          until: ({ length }) => length > 0,
-          schedule: Schedule.spaced("10 millis")
-        })
+        // The scan has read its base, and waits for the row that the deletion has locked.
+        const waiting = sql`
+          SELECT 1 FROM pg_stat_activity a
+          WHERE a.datname = current_database() AND a.backend_type = 'client backend' AND a.wait_event_type = 'Lock'`
+        yield* Effect.repeat(waiting, { until: ({ length }) => length > 0, schedule: Schedule.spaced("10 millis") })
         yield* Deferred.succeed(mayCommit, undefined)
         yield* Fiber.join(deletion)
         const assertUnavailable = (exit: Exit.Exit<unknown, unknown>) =>
