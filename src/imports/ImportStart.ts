@@ -86,9 +86,12 @@ export const makeImportStart = (
     ) =>
       Effect.gen(function* () {
         yield* resume(Option.some(accountId))
-        const holder = yield* runTransaction(importLock.share(accountId))
-        if (Option.isSome(holder)) return yield* refuseLocked(accountId, holder.value)
-        const id = yield* create(store, source)
+        const id = yield* runTransaction(
+          Effect.gen(function* () {
+            const holder = yield* importLock.take(accountId)
+            return Option.isSome(holder) ? yield* refuseLocked(accountId, holder.value) : yield* create(store, source)
+          })
+        )
         return yield* prepare(accountId, id, source.origin, read(id))
       })
 
