@@ -100,7 +100,7 @@ const unlessChanged =
           )
     })
 
-/** Says of an entity that another job deleted that it is gone. */
+/** Refuses an entity that was deleted after the begin of the job. */
 const unlessDeleted =
   (locked: LockedCatalog, decide: DecideItem): DecideItem =>
   (item) =>

@@ -244,7 +244,6 @@ export class ChangePlanner {
   private variantsOf(productId: EntityId): ReadonlyArray<Aggregate | VariantSummary> {
     return (this.variantIds.get(productId) ?? [])
       .flatMap((id) => this.aggregates.get(id) ?? this.locked.summaries.get(id) ?? [])
-      .filter(({ id }) => !this.deleted.has(id))
       .sort(byPosition)
   }
 

@@ -1,7 +1,7 @@
 import { Effect, Layer, Ref } from "effect"
 import { MemoryStore } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
-import type { EntityId } from "../model/Ids.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
 import { type EntityUse, EntityUsesRepo } from "./EntityUsesRepo.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. There are no imports in memory. */
@@ -42,7 +42,7 @@ export const layerEntityUsesRepoMemory = Layer.effect(
               ({ accepted, mayBeLive, platformId, storeId }) =>
                 account.unlinkedStores.has(storeId) && (accepted !== null || platformId !== null || mayBeLive)
             )
-          const domainOf = (storeId: EntityUse["entityId"] | string) =>
+          const domainOf = (storeId: StoreId) =>
             [...account.stores.values(), ...account.unlinkedStores.values()].find(({ id }) => id === storeId)?.domain ??
             ""
           return [

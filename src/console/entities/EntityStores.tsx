@@ -105,7 +105,7 @@ const SelectionStep = ({
   )
 }
 
-/** Whether a publish may not have brought the entity to the store yet. The job of the form finds out. */
+/** Whether the entity may leave the store, as far as the page knows. The job decides it from more. */
 const mayLeave = (on: OnStore) => on.published_at === null && on.last_publish_status !== "pending"
 
 /** Deletes the entity, unless a store has it. */

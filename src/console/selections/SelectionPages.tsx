@@ -214,7 +214,7 @@ export const SetFieldPage = ({
   )
 }
 
-/** The first step of a deletion: the entities. Also that of an addition, a removal or a publish: the store too. */
+/** The first step of an action: the choice of its entities. `asksStore`: also of its store, which a deletion does not have. */
 export const ChoosePage = ({ asksStore, ...content }: SelectionContent & { readonly asksStore: boolean }) => {
   const t = useWords()
   const { change, misfit, selection, stores } = content
@@ -318,11 +318,15 @@ const Names = ({ count, rows }: { readonly rows: ReadonlyArray<ListedEntity>; re
   )
 }
 
-/** The words of a review: of the place (null: it has none), of the number of entities, of what happens, and of the button. */
+/** The words of a review. */
 export interface ReviewWords {
+  /** Names the place. Null: the change has none. */
   readonly where: Sentence | null
+  /** Names the number of entities. */
   readonly count: Sentence
+  /** Says what the job will do. */
   readonly explanation: Sentence
+  /** The button. */
   readonly begin: Sentence
   /** Whether the job cannot be undone. */
   readonly isFinal?: true

@@ -137,6 +137,12 @@ const makeFinish = Effect.gen(function* () {
   return carryOut
 })
 
+/** Shows the first step of a form, with its problem if it has one. */
+const showChoice = (content: SelectionContent, asksStore: boolean) => (misfit?: Misfit) =>
+  html(content.visitor, <ChoosePage {...content} asksStore={asksStore} misfit={misfit} />, {
+    status: misfit === undefined ? 200 : 400
+  })
+
 const storeIn = (id: string) => Effect.mapError(readStoreId(id), () => new NotFound())
 
 /** Makes a change of drafts, as a job. */
@@ -162,10 +168,7 @@ const makeMove = Effect.gen(function* () {
         const change = { ...changeIn(form), key: "" }
         const content: SelectionContent = { visitor, action, title, selection, change, stores: yield* stores.list }
         const does = form.get(fields.does)
-        const show = (misfit?: Misfit) =>
-          html(visitor, <ChoosePage {...content} asksStore misfit={misfit} />, {
-            status: misfit === undefined ? 200 : 400
-          })
+        const show = showChoice(content, true)
         if (does === undefined || does === "choose") return show()
         if (change.storeId === "") return show({ field: fields.store, message: "Choose a store first." })
         const storeId = yield* storeIn(change.storeId)
@@ -257,10 +260,7 @@ const actions: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | 
             stores: []
           }
           const does = form.get(fields.does)
-          const show = (misfit?: Misfit) =>
-            html(visitor, <ChoosePage {...content} asksStore={false} misfit={misfit} />, {
-              status: misfit === undefined ? 200 : 400
-            })
+          const show = showChoice(content, false)
           if (!selection.isOne && (does === undefined || does === "choose")) return show()
           const done = yield* finish(form, content, {
             ...bulkOf(selection, { _tag: "Delete" }),
@@ -283,10 +283,7 @@ const actions: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | 
             change: { ...changeIn(form), key: "", storeId },
             stores: (yield* stores.list).filter(({ platform }) => platform !== filesOnly)
           }
-          const show = (misfit?: Misfit) =>
-            html(visitor, <ChoosePage {...content} asksStore misfit={misfit} />, {
-              status: misfit === undefined ? 200 : 400
-            })
+          const show = showChoice(content, true)
           if (form.get(fields.does) === "choose") return show()
           if (storeId === "") return show({ field: fields.store, message: "Choose a store first." })
           const store = yield* storeIn(storeId)
