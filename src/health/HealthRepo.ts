@@ -144,7 +144,7 @@ export class HealthRepo extends Context.Tag("catalog/HealthRepo")<
       }))
     )
 
-  // A larger step reads fewer pages twice, because ids are random. On a cluster the rows of a step go through this process.
+  // A larger step reads fewer pages twice: ids of earlier versions are random. On a cluster the rows of a step go through this process.
   static readonly layer = Layer.unwrapEffect(
     Effect.map(isDistributedAtStart, (onCluster) =>
       HealthRepo.layerOf({ entitiesPerStep: onCluster ? 20_000 : 40_000, rowsPerBlock: 400 })

@@ -1,12 +1,37 @@
 import { createHash, randomUUID } from "node:crypto"
 import { Context, Effect, type Schema } from "effect"
 
-/** The source of new ids: random UUIDs, or repeatable ids in tests. */
+/** How many ids in a row begin with the same 48 bits. */
+const idsOfRun = 64
+
+/** The text of the first 48 bits of a UUID. */
+const beginningOf = (uuid: string) => uuid.slice(0, 13)
+
+/**
+ * Mints UUIDs (RFC 9562, version 4). 64 in a row begin with the same 48 random bits, so entities that are created together lie together
+ * in tables and in indexes by id: whoever reads entities in the order of their ids reads each page of the table about once. Runs lie in
+ * no order, so the first entities by id are a sample of all, old and new. 74 bits of each id are its own.
+ */
+export const makeUuidRuns = (): (() => string) => {
+  let run = ""
+  let left = 0
+  return () => {
+    const uuid = randomUUID()
+    if (left === 0) {
+      run = beginningOf(uuid)
+      left = idsOfRun
+    }
+    left -= 1
+    return run + uuid.slice(run.length)
+  }
+}
+
+/** The source of new ids: one for the whole process, or repeatable ids in tests. */
 export class UuidSource extends Context.Reference<UuidSource>()("catalog/UuidSource", {
-  defaultValue: (): (() => string) => randomUUID
+  defaultValue: makeUuidRuns
 }) {}
 
-/** A new random id. */
+/** A new id. */
 export const mintId = <A>(id: Schema.Schema<A, string> & { readonly make: (value: string) => A }): Effect.Effect<A> =>
   Effect.map(UuidSource, (next) => id.make(next()))
 

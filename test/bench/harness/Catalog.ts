@@ -15,7 +15,7 @@ export interface BenchCatalog {
 const serverUrl = process.env.BENCH_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/test"
 
 /** Raise it when the fill changes: databases with another version are created again. */
-const fillVersion = 3
+const fillVersion = 4
 const stores = 3
 
 export const urlOf = (database: string): string => {
@@ -35,6 +35,13 @@ const serve = ["dist/main.js"]
 /** Runs a command of the service on a database. Returns its stdout. */
 export const catalog = (url: string, ...command: ReadonlyArray<string>) =>
   mustRun(process.execPath, [...serve, ...command], { DATABASE_URL: url })
+
+/**
+ * SQL: the id of an entity, by its kind (an expression) and number. As the service mints them, ids of entities that are created together
+ * begin with the same 48 bits. `perRun`: how many numbers share them.
+ */
+export const entityId = (kind: string, n: string, perRun: number) =>
+  `(left(md5('run ' || (${n}) / ${perRun}), 12) || substr(md5(${kind} || ' ' || (${n})), 13))::uuid`
 
 /** The content of a benchmark database. */
 export interface Content {
@@ -87,7 +94,7 @@ const fill = (url: string, name: string, products: number): Promise<void> =>
     )
     await client.query(
       `CREATE TEMPORARY TABLE version ON COMMIT DROP AS
-       SELECT n, s, md5('product ' || n)::uuid AS entity_id, md5('store ' || s)::uuid AS store_id,
+       SELECT n, s, ${entityId("'product'", "n", 64)} AS entity_id, md5('store ' || s)::uuid AS store_id,
               CASE WHEN n % 100 < 2 AND s = 1 THEN 'failed'
                    WHEN n % 100 BETWEEN 2 AND 9 AND s = 2 THEN 'pending'
                    WHEN n % 100 BETWEEN 10 AND 19 THEN 'never_published'

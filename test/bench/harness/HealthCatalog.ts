@@ -1,4 +1,4 @@
-import { catalog, connected, postgresVersionOf, recreate, urlOf } from "./Catalog.ts"
+import { catalog, connected, entityId, postgresVersionOf, recreate, urlOf } from "./Catalog.ts"
 import { progress } from "./Progress.ts"
 
 /** A database whose account has issues in every dimension of data health. */
@@ -12,6 +12,9 @@ export interface HealthCatalog {
 }
 
 const stores = 3
+
+/** SQL: the id of an entity. A product, its variant and half a media file have consecutive ids. */
+const idOf = (kind: string, n = "n") => entityId(kind, n, 25)
 
 /**
  * Products with one variant each (one in a hundred has none, two share a SKU), on three stores each. 95 of a hundred
@@ -40,7 +43,7 @@ const fill = (url: string, products: number): Promise<{ accountId: string; store
     await client.query(
       `INSERT INTO entity (account_id, id, kind, parent_id, position, attributes, draft_revision, change_seq, canonical_changed_at, stamped_by,
                            pending_publish, last_publish_status, store_ids, search_text)
-       SELECT $1, md5(k.kind || ' ' || n)::uuid, k.kind, CASE WHEN k.kind = 'variant' THEN md5('product ' || n)::uuid END,
+       SELECT $1, ${idOf("k.kind")}, k.kind, CASE WHEN k.kind = 'variant' THEN ${idOf("'product'")} END,
               CASE WHEN k.kind = 'variant' THEN 0 END, k.attributes, 1, k.seq, timestamptz '2026-01-05 08:00Z' + k.seq * interval '1 s',
               pg_current_xact_id(), k.kind <> 'variant' AND n % 100 < 13, 'published',
               ARRAY(SELECT md5('store ' || s)::uuid FROM generate_series(1, $3::int) s), ' ' || n
@@ -82,7 +85,7 @@ const fill = (url: string, products: number): Promise<{ accountId: string; store
               CASE WHEN e.kind = 'variant' OR e.change_seq % 100 <> 12 THEN jsonb_build_object(
                 'attributes', CASE WHEN e.change_seq % 100 < 10 THEN e.attributes - 'vendor' ELSE e.attributes END, 'media', '[]'::jsonb,
                 'variants', CASE WHEN e.kind = 'product' AND e.change_seq % 100 <> 15
-                  THEN jsonb_build_array(md5('variant ' || e.change_seq)::uuid) ELSE '[]' END) END,
+                  THEN jsonb_build_array(${idOf("'variant'", "e.change_seq")}) ELSE '[]' END) END,
               e.kind <> 'variant' AND e.change_seq % 100 IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12),
               CASE WHEN e.kind <> 'variant' AND e.change_seq % 100 = 5 THEN 'failed'
                    WHEN e.kind <> 'variant' AND e.change_seq % 100 = 12 THEN 'never_published' ELSE 'published' END
@@ -91,20 +94,20 @@ const fill = (url: string, products: number): Promise<{ accountId: string; store
     )
     await client.query(
       `INSERT INTO entity_media (account_id, entity_id, media_id, position, store_ids)
-       SELECT $1, md5('product ' || n)::uuid, md5('media ' || (2 * (1 + n % ($2::int / 2))))::uuid, 0,
+       SELECT $1, ${idOf("'product'")}, ${idOf("'media'", "2 * (1 + n % ($2::int / 2))")}, 0,
               ARRAY(SELECT md5('store ' || s)::uuid FROM generate_series(1, $3::int) s)
        FROM generate_series(1, $2::int) n WHERE n % 50 <> 6`,
       [accountId, products, stores]
     )
     await client.query(
       `INSERT INTO translatable_field (account_id, store_id, entity_id, key, type, source_locale, source_value, digest)
-       SELECT $1, s.id, md5('product ' || n)::uuid, 'title', 'single_line_text_field', 'en', 'Backpack ' || n, 'digest'
+       SELECT $1, s.id, ${idOf("'product'")}, 'title', 'single_line_text_field', 'en', 'Backpack ' || n, 'digest'
        FROM generate_series(1, $2::int) n CROSS JOIN store s WHERE s.account_id = $1`,
       [accountId, products]
     )
     await client.query(
       `INSERT INTO translation (account_id, store_id, entity_id, locale, key, value, source_digest, digest, said_outdated)
-       SELECT $1, s.id, md5('product ' || n)::uuid, 'de', 'title', 'Rucksack ' || n,
+       SELECT $1, s.id, ${idOf("'product'")}, 'de', 'title', 'Rucksack ' || n,
               CASE WHEN n % 20 = 3 THEN 'older' ELSE 'digest' END, 'digest', false
        FROM generate_series(1, $2::int) n CROSS JOIN store s WHERE s.account_id = $1 AND n % 10 <> 4`,
       [accountId, products]
