@@ -3,6 +3,7 @@ import { RE2JS } from "re2js"
 import type { DefinitionValidation } from "./Definition.ts"
 import { isNestedDeeper } from "./JsonNesting.ts"
 import { measurementTypes, typeOfUnit, unitsOf } from "./Measurement.ts"
+import { isLess, isOnScale, quantityOf } from "./Quantity.ts"
 import { textMisfit } from "./Text.ts"
 
 /**
@@ -18,6 +19,9 @@ export interface KeyRule {
   /** The smallest and largest allowed number, or the first and last allowed date. */
   readonly min?: string
   readonly max?: string
+  /** The smallest and largest allowed measurement, rating or time. Writes check them; scans do not. */
+  readonly least?: string
+  readonly most?: string
   /** Maximum digits after the decimal point. */
   readonly precision?: number
   readonly choices?: ReadonlyArray<string>
@@ -109,6 +113,10 @@ const measurementRule = (type: string) => {
   )
 }
 
+const isRating = objectLike({ value: "3.5", scale_min: "1.0", scale_max: "5.0" }, ({ scale_max, scale_min, value }) =>
+  [value, scale_min, scale_max].every(isNumeric)
+)
+
 /**
  * Checks of types that Shopify checks at the publish (Shopify's "List of data types"). Scans do not have them: stored values of these types
  * come from a store or passed these checks.
@@ -128,9 +136,8 @@ const typeRules: TypeRules = new Map([
       { amount: "5.99", currency_code: "EUR" },
       ({ amount, currency_code }) => isNumeric(amount) && /^[A-Z]{3}$/.test(String(currency_code))
     ),
-    rating: objectLike({ value: "3.5", scale_min: "1.0", scale_max: "5.0" }, ({ scale_max, scale_min, value }) =>
-      [value, scale_min, scale_max].every(isNumeric)
-    ),
+    rating: (value: string) =>
+      isRating(value) ?? unless(isOnScale(JSON.parse(value)), "must have a value from its scale_min to its scale_max"),
     link: objectLike(
       { text: "Size guide", url: "https://example.com/sizes" },
       ({ text, url }) => Predicate.isString(text) && Predicate.isString(url)
@@ -206,7 +213,7 @@ const itemMisfit = (
 ): string | undefined => {
   const wrong = types.get(type)?.(value)
   if (wrong !== undefined) return wrong
-  const { choices, domains, max, maxLength, min, minLength, pattern, precision } = rule
+  const { choices, domains, least, max, maxLength, min, minLength, most, pattern, precision } = rule
   if (maxLength !== undefined && isLongerThan(value, maxLength)) return `must have at most ${maxLength} characters`
   if (minLength !== undefined && isShorterThan(value, minLength)) return `must have at least ${minLength} characters`
   if (min !== undefined && isBefore(type, value, min)) return `must be at least ${min}`
@@ -215,6 +222,9 @@ const itemMisfit = (
     return `must have at most ${precision} digits after the point`
   if (choices !== undefined && !choices.includes(value)) return `must be one of ${choices.join(", ")}`
   if (types !== typeRules) return undefined
+  const [quantity, lowest, highest] = [value, least ?? "", most ?? ""].map((text) => quantityOf(type, text))
+  if (quantity && lowest && isLess(quantity, lowest)) return `must be at least ${lowest.text}`
+  if (quantity && highest && isLess(highest, quantity)) return `must be at most ${highest.text}`
   if (domains !== undefined && !domains.includes(hostOf(value)))
     return `must be a URL whose host is one of ${domains.join(", ")}`
   return pattern === undefined || allows(pattern, value, valueLength) ? undefined : `must match the pattern ${pattern}`
@@ -264,11 +274,20 @@ const defaultMaxLength = 65_536
 /** Maximum items of a list: Shopify's limits. */
 const maxListItems = (type: string) => (type === "list.metaobject_reference" ? 256 : 128)
 
+/** Types whose values are never negative in Shopify, with a unit of each. */
+const unitsFromZero: Readonly<Record<string, string>> = { dimension: "mm", weight: "g", volume: "ml" }
+
 /** The rule of a metafield that has a type and no validations. */
 export const ruleOfType = (type: string): KeyRule => {
   const item = itemTypeOf(type) ?? type
   const maxLength = Object.hasOwn(maxLengths, item) ? maxLengths[item] : defaultMaxLength
-  return { type, maxLength: maxLength ?? defaultMaxLength, ...(item === type ? {} : { maxItems: maxListItems(type) }) }
+  const unit = Object.hasOwn(unitsFromZero, item) ? unitsFromZero[item] : undefined
+  return {
+    type,
+    maxLength: maxLength ?? defaultMaxLength,
+    ...(item === type ? {} : { maxItems: maxListItems(type) }),
+    ...(unit === undefined ? {} : { least: JSON.stringify({ value: 0, unit }) })
+  }
 }
 
 const lengthTypes = ["single_line_text_field", "multi_line_text_field", "id"]
@@ -283,20 +302,22 @@ const textsOf = (text: string) =>
     onRight: (items) => items.filter((item) => textMisfit(item) === undefined)
   })
 
+/** Whether a text is a bound of the numbers or dates of a type. */
+const isBound = (text: string, item: string) =>
+  (numberTypes.includes(item) && billionths(text) !== undefined) || (item === "date" && isDate(text))
+
 const rulesOfValidation: Readonly<Record<string, (value: string, item: string) => Partial<KeyRule>>> = {
-  min: (value, item) =>
-    lengthTypes.includes(item)
-      ? { minLength: countOf(value) ?? 0 }
-      : (numberTypes.includes(item) && billionths(value) !== undefined) || (item === "date" && isDate(value))
-        ? { min: value }
-        : {},
+  min: (value, item) => {
+    if (lengthTypes.includes(item)) return { minLength: countOf(value) ?? 0 }
+    return isBound(value, item) ? { min: value } : quantityOf(item, value) ? { least: value } : {}
+  },
   max: (value, item) => {
     const count = countOf(value)
     if (lengthTypes.includes(item)) return count === undefined ? {} : { maxLength: Math.min(count, defaultMaxLength) }
-    return (numberTypes.includes(item) && billionths(value) !== undefined) || (item === "date" && isDate(value))
-      ? { max: value }
-      : {}
+    return isBound(value, item) ? { max: value } : quantityOf(item, value) ? { most: value } : {}
   },
+  scale_min: (value, item) => (item === "rating" && quantityOf(item, value) ? { least: value } : {}),
+  scale_max: (value, item) => (item === "rating" && quantityOf(item, value) ? { most: value } : {}),
   max_precision: (value, item) => {
     const precision = countOf(value)
     return item === "number_decimal" && precision !== undefined ? { precision } : {}

@@ -1,6 +1,7 @@
 import { Either, Predicate, Record, Schema } from "effect"
 import { itemTypeOf, textOfItem } from "./KeyRule.ts"
 import { measurementTypes, unitOf } from "./Measurement.ts"
+import { millisOf } from "./Quantity.ts"
 
 /** Removes the query from the address of a file. Stores put a version number there. */
 export const addressOf = (url: string): string => {
@@ -32,11 +33,7 @@ const plainNumber = (text: string): Either.Either<string, string> => {
   return Either.right(sign === "-" && /[1-9]/.test(digits) ? `-${digits}` : digits)
 }
 
-/** The time in milliseconds. A text without an offset is in UTC, as for Shopify. */
-const instant = (text: string): Either.Either<number, string> => {
-  const millis = Date.parse(/(?:Z|[+-]\d{2}:?\d{2})$/i.test(text) ? text : `${text}Z`)
-  return Number.isNaN(millis) ? Either.left(text) : Either.right(millis)
-}
+const instant = (text: string): Either.Either<number, string> => Either.fromNullable(millisOf(text), () => text)
 
 /** JSON with members whose spelling a store may change. */
 const jsonWith =

@@ -50,6 +50,14 @@ describe("types of metafields", () => {
     ["temperature", '{"value":25}', 'must be JSON such as {"value":25,"unit":"celsius"}'],
     ["money", '{"amount":"5.99"}', 'must be JSON such as {"amount":"5.99","currency_code":"EUR"}'],
     ["rating", "5", 'must be JSON such as {"value":"3.5","scale_min":"1.0","scale_max":"5.0"}'],
+    [
+      "rating",
+      '{"value":"5.5","scale_min":"1.0","scale_max":"5.0"}',
+      "must have a value from its scale_min to its scale_max"
+    ],
+    ["dimension", '{"value":-1,"unit":"cm"}', "must be at least 0 mm"],
+    ["volume", '{"value":"-0.5","unit":"CUBIC_METERS"}', "must be at least 0 ml"],
+    ["list.weight", '[{"value":1,"unit":"kg"},{"value":-1,"unit":"kg"}]', "each item must be at least 0 g"],
     ["link", '["a"]', 'must be JSON such as {"text":"Size guide","url":"https://example.com/sizes"}'],
     [
       "rich_text_field",
@@ -63,5 +71,46 @@ describe("types of metafields", () => {
     ["list.link", "[".repeat(33) + "]".repeat(33), "must be a JSON list"]
   ] as const)("%s: %j is refused", (type, value, message) => {
     assert.strictEqual(misfitOf(ruleOfType(type), value), message)
+  })
+})
+
+describe("bounds of a definition", () => {
+  const measured = (value: number, unit: string) => JSON.stringify({ value, unit })
+  const rated = (value: string) => JSON.stringify({ value, scale_min: "0.0", scale_max: "10.0" })
+  const [cm, us] = ["CENTIMETERS", "us_gal"]
+
+  it.each([
+    ["dimension", "min", measured(10, "cm"), measured(9.9, cm), "must be at least 10 cm"],
+    ["dimension", "min", measured(10, cm), measured(99, "mm"), "must be at least 10 centimeters"],
+    ["dimension", "max", measured(1, "in"), measured(2.55, "cm"), "must be at most 1 in"],
+    ["weight", "max", measured(1, "lb"), measured(454, "g"), "must be at most 1 lb"],
+    ["volume", "max", measured(1, "l"), measured(1, us), "must be at most 1 l"],
+    ["temperature", "min", measured(-5, "celsius"), measured(-6, "CELSIUS"), "must be at least -5 celsius"],
+    ["list.dimension", "max", measured(1, "m"), `[${measured(2, "m")}]`, "each item must be at most 1 m"],
+    ["date_time", "min", "2026-01-01T00:00:00", "2026-01-01T00:30:00+01:00", "must be at least 2026-01-01T00:00:00"],
+    ["date_time", "max", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01", "must be at most 2026-01-01T00:00:00Z"],
+    ["rating", "scale_min", "1.0", rated("0.5"), "must be at least 1.0"],
+    ["rating", "scale_max", "5.0", rated("5.1"), "must be at most 5.0"]
+  ] as const)(
+    "%s with %s %s: %s is refused by a write, but no finding of a scan",
+    (type, name, bound, value, message) => {
+      const rule = ruleOfDefinition(type, [validation(name, bound)])
+      assert.strictEqual(misfitOf(rule, value), message)
+      assert.isTrue(fits(rule, value))
+    }
+  )
+
+  it.each([
+    ["dimension", "max", measured(1, "in"), measured(2.54, "cm")],
+    ["dimension", "min", measured(3, "ft"), measured(1, "yd")],
+    ["weight", "min", measured(1, "lb"), measured(16, "oz")],
+    ["volume", "max", measured(4, "us_qt"), measured(1, us)],
+    ["temperature", "max", measured(30, "celsius"), measured(80, "fahrenheit")],
+    ["date_time", "min", "2026-01-01T00:00:00", "2026-01-01T01:00:00+01:00"],
+    ["rating", "scale_max", "5.0", rated("5")],
+    ["dimension", "max", "wide", measured(1, "m")],
+    ["number_integer", "scale_max", "1", "2"]
+  ] as const)("%s with %s %s: %s is allowed", (type, name, bound, value) => {
+    assert.isUndefined(misfitOf(ruleOfDefinition(type, [validation(name, bound)]), value))
   })
 })

@@ -21,6 +21,7 @@ export const rules: ReadonlyArray<Sentence> = [
   "must be a URL",
   "must have at most {count} characters",
   "must have at least {count} characters",
+  "must have a value from its scale_min to its scale_max",
   "must be at least {min}",
   "must be at most {max}",
   "must have at most {count} digits after the point",
