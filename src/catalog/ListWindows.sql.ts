@@ -74,7 +74,7 @@ export const makeWindowStatements = (sql: SqlClient) => {
     const isOfState = isOnlyOfState && storeId === undefined
     const isInOrder = isOfState && !isByTitle && limit <= maxFew
     // Without an order that an index has, PostgreSQL might scan the table, which has other accounts too. The order of
-    // ids says nothing of the age: frequent matches are found early, wherever they are in the list.
+    // ids does not depend on the age: frequent matches are found early, wherever they are in the list.
     const fewOrder = isInOrder ? inOrder : isOfState ? "e.change_seq" : "e.id"
     // With this order and limit, PostgreSQL reads the account's index and not the table, which has other accounts too.
     const inWindow = sql`${entities(sql`${fits} AS fits`, sql`true`)} ORDER BY ${key} ${sql.literal(direction)} LIMIT ${size(windowSize + 1)}`

@@ -9,8 +9,8 @@ const beginningOf = (uuid: string) => uuid.slice(0, 13)
 
 /**
  * Mints UUIDs (RFC 9562, version 4). 64 in a row begin with the same 48 random bits, so entities that are created together lie together
- * in tables and in indexes by id: whoever reads entities in the order of their ids reads each page of the table about once. Runs lie in
- * no order, so the first entities by id are a sample of all, old and new. 74 bits of each id are its own.
+ * in tables and in indexes by id: a read in the order of ids visits each page of the table about once. Runs have no order, so the first
+ * entities by id are a sample of all, old and new. 74 random bits of each id are its own.
  */
 export const makeUuidRuns = (): (() => string) => {
   let run = ""
