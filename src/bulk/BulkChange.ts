@@ -4,7 +4,7 @@ import type { DecidedDeletions } from "../drafts/Deletion.ts"
 import { decideUpdate } from "../drafts/DraftWrite.ts"
 import { type DecidedRemovals, decideAddition, movedMeanwhile, type PartsMoved } from "../drafts/StoreMembership.ts"
 import { FoundEntities } from "../jobs/FoundEntities.ts"
-import type { JobError } from "../jobs/Job.ts"
+import { type JobError, noLongerExists } from "../jobs/Job.ts"
 import { EntityKind, titleOf } from "../model/Attribute.ts"
 import type { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
@@ -58,7 +58,10 @@ export const BulkCursor = Schema.Union(
 )
 export type BulkCursor = typeof BulkCursor.Type
 
-/** An entity of a bulk change. `revision`: the revision of its draft when the job was begun. */
+/** The revision of an entity that did not exist when the job was begun. Drafts begin with 1. */
+export const noRevision = 0
+
+/** An entity of a bulk change. `revision`: the revision of its draft when the job was begun; `noRevision`: it did not exist. */
 export const BulkItem = Schema.Struct({ id: EntityId, revision: Schema.Int })
 export type BulkItem = typeof BulkItem.Type
 
@@ -100,11 +103,9 @@ const unlessChanged =
           )
     })
 
-/** Refuses an entity that was deleted after the begin of the job. */
-const unlessDeleted =
-  (locked: LockedCatalog, decide: DecideItem): DecideItem =>
-  (item) =>
-    locked.aggregates.has(item.id) ? decide(item) : Either.left("it was deleted after the job was begun")
+/** Whether the entity existed at the begin of the job, and was not deleted since. */
+const doesExist = ({ id, revision }: BulkItem, locked: LockedCatalog) =>
+  revision !== noRevision && locked.aggregates.has(id)
 
 type Change<Tag extends BulkChange["_tag"]> = Extract<BulkChange, { readonly _tag: Tag }>
 
@@ -114,28 +115,21 @@ export const fieldDecision = (
   rules: KeyRules,
   locked: LockedCatalog
 ): DecideItem =>
-  unlessDeleted(
-    locked,
-    unlessChanged(locked, ({ id, revision }) => {
-      const update = { draft_revision: revision, attributes: [{ key, value }] }
-      return Either.mapBoth(decideUpdate(id, { storeId }, update, rules)(locked), {
-        onLeft: (refusal) => wordsOf(kind, refusal),
-        onRight: ({ changes }) => changes
-      })
+  unlessChanged(locked, ({ id, revision }) => {
+    const update = { draft_revision: revision, attributes: [{ key, value }] }
+    return Either.mapBoth(decideUpdate(id, { storeId }, update, rules)(locked), {
+      onLeft: (refusal) => wordsOf(kind, refusal),
+      onRight: ({ changes }) => changes
     })
-  )
+  })
 
 /** An addition overwrites nothing, so it is based on no revision. */
-export const additionDecision = (
-  kind: EntityKind,
-  { storeId }: Change<"AddToStore">,
-  locked: LockedCatalog
-): DecideItem =>
-  unlessDeleted(locked, ({ id }) =>
+export const additionDecision =
+  (kind: EntityKind, { storeId }: Change<"AddToStore">, locked: LockedCatalog): DecideItem =>
+  ({ id }) =>
     isOn(locked, id, storeId)
       ? Either.right([])
       : Either.mapLeft(decideAddition(id, storeId)(locked), (refusal) => wordsOf(kind, refusal))
-  )
 
 /** An entity that is not on the store stays as it is. */
 export const removalDecision = (
@@ -150,13 +144,10 @@ export const removalDecision = (
   return (item) => (isOn(locked, item.id, storeId) ? remove(item) : Either.right([]))
 }
 
-/** An entity that was deleted before stays so. */
-export const deletionDecision = ({ of }: DecidedDeletions, locked: LockedCatalog): DecideItem => {
-  const remove = unlessChanged(locked, ({ id }) => of.get(id) ?? Either.right([]))
-  return (item) => (locked.aggregates.has(item.id) ? remove(item) : Either.right([]))
-}
+export const deletionDecision = ({ of }: DecidedDeletions, locked: LockedCatalog): DecideItem =>
+  unlessChanged(locked, ({ id }) => of.get(id) ?? Either.right([]))
 
-/** Decides one step. Each entity is changed or refused separately. */
+/** Decides one step. Each entity is changed or refused separately; one that was deleted is refused. */
 export const decideStep = (
   kind: EntityKind,
   items: ReadonlyArray<BulkItem>,
@@ -171,7 +162,7 @@ export const decideStep = (
   const changes: Array<CatalogChange> = []
   const refused: Array<JobError> = []
   for (const item of items) {
-    const decided = decide(item)
+    const decided = doesExist(item, locked) ? decide(item) : Either.left(noLongerExists)
     if (Either.isRight(decided)) changes.push(...decided.right)
     else refused.push({ item: nameOf(item.id), message: decided.left })
   }

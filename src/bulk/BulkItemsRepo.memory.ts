@@ -2,7 +2,7 @@ import { Effect, Layer, Ref } from "effect"
 import { type MemorySlices, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import { publishActions } from "../drafts/History.ts"
 import type { EntityId, JobId } from "../model/Ids.ts"
-import type { BulkItem } from "./BulkChange.ts"
+import { type BulkItem, noRevision } from "./BulkChange.ts"
 import { BulkItemsRepo } from "./BulkItemsRepo.ts"
 
 declare module "../database/MemoryStore.memory.ts" {
@@ -28,14 +28,14 @@ export const layerBulkItemsRepoMemory = Layer.effect(
           )?.draft_revision
         const added = ids.flatMap((id): ReadonlyArray<BulkItem> => {
           const entity = account?.entities.get(id)
-          if (entity?.aggregate.kind !== kind) return []
+          if (entity?.aggregate.kind !== kind) return asOfBegin ? [] : [{ id, revision: noRevision }]
           return [{ id, revision: (asOfBegin ? revisionAtBegin(id) : undefined) ?? entity.draftRevision }]
         })
         yield* updateAccount(store, accountId, (each) => ({
           ...each,
           bulkItems: new Map(each.bulkItems).set(jobId, [...(each.bulkItems.get(jobId) ?? []), ...added])
         }))
-        return added.length
+        return added.filter(({ revision }) => revision !== noRevision).length
       }),
     take: (accountId, jobId, limit) =>
       Effect.gen(function* () {

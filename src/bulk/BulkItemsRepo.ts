@@ -1,12 +1,12 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Predicate } from "effect"
 import { isAmongFirst } from "../database/FirstItems.ts"
-import { findAll } from "../database/Rows.ts"
+import { discardRows, findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { publishActions } from "../drafts/History.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { AccountId, EntityId, JobId } from "../model/Ids.ts"
-import { BulkItem } from "./BulkChange.ts"
+import { BulkItem, noRevision } from "./BulkChange.ts"
 
 /** The entities that bulk changes have still to process. */
 export class BulkItemsRepo extends Context.Tag("catalog/BulkItemsRepo")<
@@ -14,8 +14,8 @@ export class BulkItemsRepo extends Context.Tag("catalog/BulkItemsRepo")<
   {
     /**
      * Adds these entities to a job, in this order after the place `after`, with the revisions of their drafts: the current ones, or with
-     * `asOfBegin` those that they had when the job was begun. Ids of unknown entities and of other kinds are left out. Returns the number
-     * of added entities.
+     * `asOfBegin` those that they had when the job was begun. Ids of unknown entities and of other kinds are added with `noRevision`, and
+     * with `asOfBegin` left out. Returns the number of the entities that exist.
      */
     readonly stage: (
       accountId: AccountId,
@@ -49,19 +49,37 @@ export class BulkItemsRepo extends Context.Tag("catalog/BulkItemsRepo")<
          WHERE h.account_id = ${accountId} AND h.entity_id = e.id AND h.action <> ALL(${[...publishActions]}::text[])
            AND h.at <= (SELECT j.created_at FROM job j WHERE j.account_id = ${accountId} AND j.id = ${jobId})
          ORDER BY h.sequence DESC LIMIT 1)`
-      return {
-        stage: (accountId, jobId, { after, asOfBegin, ids, kind }) =>
-          Effect.map(
-            orDie(
-              sql`
-                INSERT INTO bulk_item (account_id, job_id, place, entity_id, draft_revision)
-                SELECT e.account_id, ${jobId}::uuid, ${after}::integer + r.place::integer, e.id,
-                       ${asOfBegin ? sql`coalesce(${revisionAtBegin(accountId, jobId)}, e.draft_revision)` : sql`e.draft_revision`}
-                FROM unnest(${[...ids]}::uuid[]) WITH ORDINALITY AS r (id, place)
-                JOIN entity e ON e.account_id = ${accountId} AND e.id = r.id AND e.kind = ${kind}`.raw
-            ),
-            (result) => (Predicate.hasProperty(result, "rowCount") ? Number(result.rowCount) : 0)
+      type Staged = Parameters<BulkItemsRepo["Type"]["stage"]>[2]
+      const stageExisting = (accountId: AccountId, jobId: JobId, { after, asOfBegin, ids, kind }: Staged) =>
+        Effect.map(
+          orDie(
+            sql`
+              INSERT INTO bulk_item (account_id, job_id, place, entity_id, draft_revision)
+              SELECT e.account_id, ${jobId}::uuid, ${after}::integer + r.place::integer, e.id,
+                     ${asOfBegin ? sql`coalesce(${revisionAtBegin(accountId, jobId)}, e.draft_revision)` : sql`e.draft_revision`}
+              FROM unnest(${[...ids]}::uuid[]) WITH ORDINALITY AS r (id, place)
+              JOIN entity e ON e.account_id = ${accountId} AND e.id = r.id AND e.kind = ${kind}`.raw
           ),
+          (result) => (Predicate.hasProperty(result, "rowCount") ? Number(result.rowCount) : 0)
+        )
+      /** Adds the ids to which `stageExisting` gave no place. */
+      const stageGone = (accountId: AccountId, jobId: JobId, { after, ids }: Staged) =>
+        sql`
+          INSERT INTO bulk_item (account_id, job_id, place, entity_id, draft_revision)
+          SELECT own.account_id, ${jobId}::uuid, ${after}::integer + r.place::integer, r.id, ${noRevision}::integer
+          FROM account_state own
+          CROSS JOIN unnest(${[...ids]}::uuid[]) WITH ORDINALITY AS r (id, place)
+          WHERE own.account_id = ${accountId} AND NOT EXISTS (
+            SELECT FROM bulk_item b
+            WHERE b.account_id = ${accountId} AND b.job_id = ${jobId} AND b.place = ${after}::integer + r.place::integer
+          )`.pipe(discardRows)
+      return {
+        stage: (accountId, jobId, staged) =>
+          Effect.gen(function* () {
+            const count = yield* stageExisting(accountId, jobId, staged)
+            if (!staged.asOfBegin && count < staged.ids.length) yield* stageGone(accountId, jobId, staged)
+            return count
+          }),
         take
       }
     })

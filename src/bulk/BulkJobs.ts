@@ -11,13 +11,13 @@ import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { makeDecideRemovals } from "../drafts/StoreMembership.ts"
 import { foundEntities, lookedPerItem } from "../jobs/FoundEntities.ts"
 import { FoundEntitiesRepo } from "../jobs/FoundEntitiesRepo.ts"
-import { JobStopped } from "../jobs/Job.ts"
+import { JobStopped, noneExists } from "../jobs/Job.ts"
 import { anyKind, type StepInput, type StepResult, waitForImport } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { misfitOfField } from "../model/AttributeRules.ts"
-import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
+import { type NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, EntityId, JobId, nilUuid } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { makeAwaitFilterStore } from "../stores/FilterStore.ts"
@@ -32,6 +32,7 @@ import {
   decideStep,
   deletionDecision,
   fieldDecision,
+  noRevision,
   removalDecision,
   storeOf
 } from "./BulkChange.ts"
@@ -149,7 +150,9 @@ export const makeBulkKinds = Effect.gen(function* () {
     Effect.gen(function* () {
       const { change, kind } = input
       const storeId = storeOf(change)
-      const ids = items.map(({ id }) => id)
+      // An id without a revision may be that of an entity of another kind, which this job must not lock or count.
+      const existing = items.filter(({ revision }) => revision !== noRevision)
+      const ids = existing.map(({ id }) => id)
       const parts = yield* partsOf(accountId, change, ids)
       const { locked, remedy } = yield* Effect.orDie(
         changes.applyRemedy([...ids, ...parts], (before: LockedCatalog) =>
@@ -165,7 +168,7 @@ export const makeBulkKinds = Effect.gen(function* () {
       if (remedy.isGone) return yield* storeGone()
       const isChanged = ({ id }: BulkItem) =>
         locked.revisions.get(id) !== remedy.before.get(id) || (remedy.before.has(id) && !locked.aggregates.has(id))
-      const changed = items.filter(isChanged).length
+      const changed = existing.filter(isChanged).length
       return { changed, refused: remedy.refused }
     })
 
@@ -264,8 +267,8 @@ const make = Effect.gen(function* () {
       })
       if (!isNamed) return job
       const { ids } = selection
-      const staged = yield* repo.stage(accountId, id, { kind, ids, after: 0, asOfBegin: false })
-      return staged === ids.length ? job : yield* new NotFound()
+      const existing = yield* repo.stage(accountId, id, { kind, ids, after: 0, asOfBegin: false })
+      return existing > 0 ? job : yield* ValidationFailed.at("", noneExists)
     })
 
   return {
@@ -279,8 +282,8 @@ const make = Effect.gen(function* () {
     /**
      * Begins a job with these entities, or with all that the filters find. Drafts that are changed after the begin are not overwritten.
      * `id`: the id of the job; if the account has it already, that job is returned, so a form that is sent twice begins one job. Errors
-     * as for `check`. NotFound: also an unknown entity, or one of another kind. ValidationFailed: also no entities, or too many that are
-     * named. PimLocked: an import locks the account.
+     * as for `check`. ValidationFailed: also no entities, too many that are named, or none that exists. If some of the named do not exist,
+     * or are of another kind, the job reports them and changes the others. PimLocked: an import locks the account.
      */
     begin: Effect.fn("BulkJobs.begin")(function* (given: BulkSelection, change: BulkChange, jobId?: JobId) {
       const { kind } = given

@@ -74,6 +74,12 @@ export const claimedKinds: ReadonlyArray<JobKindName> = JobKindName.literals.fil
 export const JobError = Schema.Struct({ item: Schema.String, message: Schema.String })
 export type JobError = typeof JobError.Type
 
+/** Why a job refuses an entity that was deleted, or that never existed in the account. */
+export const noLongerExists = "it no longer exists"
+
+/** Why a job is not begun whose entities all do not exist. */
+export const noneExists = "nothing that was selected exists any more"
+
 /** Why a job cannot continue, and what to do next. Both are sentences for people. */
 export const JobProblem = Schema.Struct({ why: Schema.String, next: Schema.String })
 export type JobProblem = typeof JobProblem.Type

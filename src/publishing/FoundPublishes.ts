@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import { FoundEntities, lookedPerItem } from "../jobs/FoundEntities.ts"
 import { FoundEntitiesRepo } from "../jobs/FoundEntitiesRepo.ts"
+import type { JobError } from "../jobs/Job.ts"
 import type { StepInput, StepResult } from "../jobs/JobKind.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import type { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
@@ -27,9 +28,13 @@ export const FoundCursor = Schema.Union(
 )
 export type FoundCursor = typeof FoundCursor.Type
 
-export const countsOf = ({ requested, refused }: Pick<RequestedBatch, "requested" | "refused">) => ({
-  counts: { requested, refused: refused.length },
-  errors: refused.map(({ kind, message, title }) => ({ item: `${kind} ${title}`, message }))
+/** The counts and refusals of a step. `gone`: entities that were selected and no longer exist. */
+export const countsOf = (
+  { refused, requested }: Pick<RequestedBatch, "requested" | "refused">,
+  gone: ReadonlyArray<JobError> = []
+) => ({
+  counts: { requested, refused: refused.length + gone.length },
+  errors: [...refused.map(({ kind, message, title }) => ({ item: `${kind} ${title}`, message })), ...gone]
 })
 
 const firstOf = (isOfProducts: boolean, done: number): typeof FoundPlace.Type => ({
@@ -77,7 +82,7 @@ export const makeFoundStep = Effect.gen(function* () {
         accountId,
         ids.map((entityId) => ({ entityId, storeId }))
       )
-      const answer = yield* publishing.requestEach(storeId, ids, id)
+      const answer = yield* publishing.requestEach(storeId, ids, id, found.kinds)
       const done = place.done + ids.length
       const counts = countsOf(answer)
       if (next !== null)

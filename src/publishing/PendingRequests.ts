@@ -82,11 +82,21 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
         return { ...answer, next: hasOthers ? firstOther : null }
       })
 
-    const requestEach = (storeId: StoreId, ids: ReadonlyArray<EntityId>, jobId: JobId) =>
+    const requestEach = (
+      storeId: StoreId,
+      ids: ReadonlyArray<EntityId>,
+      jobId: JobId,
+      kinds: ReadonlyArray<EntityKind>
+    ) =>
       Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
         yield* findPublishable(storeId)
-        return yield* requestAll(yield* repo.entities(accountId, ids), storeId, jobId)
+        const entities = (yield* repo.entities(accountId, ids)).filter(({ kind }) => kinds.includes(kind))
+        const existing = new Set(entities.map(({ id }) => id))
+        return {
+          ...(yield* requestAll(entities, storeId, jobId)),
+          gone: ids.filter((id) => !existing.has(id))
+        }
       })
 
     const countPending = (storeId: StoreId) =>

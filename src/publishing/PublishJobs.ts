@@ -2,11 +2,11 @@ import { Array as Arr, Context, Effect, Layer, Option, Schema } from "effect"
 import type { ChosenEntities } from "../catalog/MerchantLists.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { foundEntities } from "../jobs/FoundEntities.ts"
-import { isPublishing, type Job, JobStopped } from "../jobs/Job.ts"
+import { isPublishing, type Job, type JobError, JobStopped, noLongerExists, noneExists } from "../jobs/Job.ts"
 import { anyKind, type StepInput, type StepResult, waitForImport } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor } from "../model/Actor.ts"
-import type { EntityKind } from "../model/Attribute.ts"
+import { EntityKind } from "../model/Attribute.ts"
 import { type NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, EntityId, type JobId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
@@ -20,11 +20,12 @@ import { makeWhyUnpublishable } from "./PublishRequests.ts"
 
 const WaitingInput = Schema.Struct({ storeId: StoreId })
 
-/** `ids`: in the order in which they are requested. The first `products` of them are products. */
+/** `ids`: in the order in which they are requested. The first `products` of them are products. Those of other `kinds` do not exist for the job. */
 const SelectedInput = Schema.Struct({
   storeId: StoreId,
   ids: Schema.Array(EntityId),
-  products: Schema.optionalWith(Schema.Int, { default: () => 0 })
+  products: Schema.optionalWith(Schema.Int, { default: () => 0 }),
+  kinds: Schema.optionalWith(Schema.Array(EntityKind), { default: () => EntityKind.literals })
 })
 
 /**
@@ -53,6 +54,13 @@ const sizes = { first: 10, max: 200 }
 /** Delay between queries of the outcomes of publishes. */
 const lookSeconds = 1
 
+const errorOfGone =
+  ([kind, ...others]: ReadonlyArray<EntityKind>) =>
+  (id: EntityId): JobError => ({
+    item: `${others.length > 0 || kind === undefined ? "entity" : kind} ${id}`,
+    message: noLongerExists
+  })
+
 /** Makes the function that requests publishes of the next selected entities. */
 const makeNamedStep = Effect.gen(function* () {
   const lockTargets = yield* makeLockTargets
@@ -63,7 +71,7 @@ const makeNamedStep = Effect.gen(function* () {
     accountId,
     cursor,
     id,
-    input: { ids, products, storeId },
+    input: { ids, kinds, products, storeId },
     size
   }: StepInput<typeof SelectedInput.Type, number>) =>
     Effect.gen(function* () {
@@ -73,7 +81,7 @@ const makeNamedStep = Effect.gen(function* () {
         accountId,
         batch.map((entityId) => ({ entityId, storeId }))
       )
-      const answer = yield* publishing.requestEach(storeId, batch, id)
+      const answer = yield* publishing.requestEach(storeId, batch, id, kinds)
       const next = from + batch.length
       const { now } = yield* repo.pendingUntil(accountId, storeId, null)
       const following: SelectedCursor = next === products ? { _tag: "Outcomes", until: now, next } : next
@@ -82,7 +90,7 @@ const makeNamedStep = Effect.gen(function* () {
         _tag: "Progress",
         cursor: next < ids.length ? following : null,
         done: batch.length,
-        ...countsOf(answer)
+        ...countsOf(answer, answer.gone.map(errorOfGone(kinds)))
       } as const
     })
 })
@@ -244,15 +252,19 @@ const make = Effect.gen(function* () {
   const selected = Effect.fn("PublishJobs.selected")(function* (
     storeId: StoreId,
     ids: ReadonlyArray<EntityId>,
-    id?: JobId
+    id?: JobId,
+    kinds: ReadonlyArray<EntityKind> = EntityKind.literals
   ) {
     const { accountId } = yield* CurrentActor
-    const kinds = new Map((yield* repo.entities(accountId, ids)).map(({ id, kind }) => [id, kind]))
-    const [others, products] = Arr.partition(ids, (id) => kinds.get(id) === "product")
+    yield* check(storeId)
+    const entities = (yield* repo.entities(accountId, ids)).filter(({ kind }) => kinds.includes(kind))
+    if (entities.length === 0) return yield* ValidationFailed.at("", noneExists)
+    const isProduct = new Set(entities.flatMap(({ id, kind }) => (kind === "product" ? [id] : [])))
+    const [others, products] = Arr.partition(ids, (id) => isProduct.has(id))
     return yield* begin(
       "publish_selected",
       storeId,
-      { storeId, ids: [...products, ...others], products: products.length },
+      { storeId, ids: [...products, ...others], products: products.length, kinds },
       ids.length,
       id
     )
@@ -283,7 +295,7 @@ const make = Effect.gen(function* () {
      */
     chosen: (storeId: StoreId, kinds: ReadonlyArray<EntityKind>, chosen: ChosenEntities, id?: JobId) =>
       "ids" in chosen
-        ? selected(storeId, chosen.ids, id)
+        ? selected(storeId, chosen.ids, id, kinds)
         : begin("publish_selected", storeId, { storeId, found: foundEntities(kinds, chosen.filters) }, chosen.count, id)
   }
 })

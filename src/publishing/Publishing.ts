@@ -63,7 +63,10 @@ const make = (options: PublishingOptions) =>
        * earlier in the batch stay valid.
        */
       requestPending: Effect.fn("Publishing.requestPending")(requestBatch),
-      /** Requests a publish of these entities, for a job. Those that are not on the store are left out. Refusals as for `requestPending`. */
+      /**
+       * Requests a publish of these entities, for a job. Those that are not on the store are left out. `gone`: those that do not exist,
+       * or have none of these kinds. Refusals as for `requestPending`.
+       */
       requestEach: Effect.fn("Publishing.requestEach")(requestEach),
       /** The publications of the actor's account with these ids, oldest first. */
       find: Effect.fn("Publishing.find")(function* (ids: ReadonlyArray<PublicationId>) {

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { EntityId } from "../../src/model/Ids.ts"
 import { actingAs, anEntity, Catalog, Drafts, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
-import { type Answer, ask, PagesServer } from "../oauth/PagesServer.ts"
+import { type Answer, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { aMerchant, aReview, assertForeignForm, assertNotThere, csrfOf, textOf } from "./Merchant.ts"
 
 type Form = Readonly<Record<string, string>>
@@ -246,7 +246,7 @@ layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
 
   it.effect("a collection, whose products are then changed", () =>
     Effect.gen(function* () {
-      const { actor, fill, open, send, stove, tent } = yield* aCreator
+      const { actor, cookie, fill, open, send, stove, tent } = yield* aCreator
       const collection = idIn(leadsTo((yield* fill("/collections/new", { title: "Summer" })).answer))
       const address = `/collections/products?id=${collection}`
       assert.include((yield* open(`/entity?id=${collection}`)).text, `href="${address}"`)
@@ -272,7 +272,19 @@ layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
       assert.match(left, /In the collection 1 product Take out the selected Products The stove/)
       assert.match(left, /Add products Search products Search Products The tent/)
       const strangers = yield* aMerchant
-      assertNotThere(yield* send(path, { ...form, do: "add", [`product-${strangers.tent}`]: "yes" }))
+      for (const id of [strangers.tent, collection]) {
+        const gone = yield* send(path, { ...form, do: "add", [`product-${id}`]: "yes" })
+        assert.strictEqual(gone.status, 404)
+        assert.deepStrictEqual(problemsIn(gone), ["Everything that you selected was deleted meanwhile."])
+        const others = yield* send(path, { ...form, do: "add", [`product-${id}`]: "yes", [`product-${stove}`]: "yes" })
+        assert.strictEqual(leadsTo(others), `${address}&note=addedOthers`)
+      }
+      const noted = `${address}&note=addedOthers`
+      const said = yield* ask(noted, { cookie: withNote(cookie, noted) })
+      assert.include(
+        textOf(said),
+        "Some of the products were deleted meanwhile. The others were added to the draft of the collection."
+      )
       assertNotThere(yield* send(path, { ...form, do: "add", "product-x": "yes" }))
       assertNotThere(yield* send(path, { ...form, id: tent, do: "add", [`product-${stove}`]: "yes" }))
       assertNotThere(yield* open(`/collections/products?id=${strangers.tent}`))

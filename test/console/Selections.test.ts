@@ -42,6 +42,7 @@ const aSelection = Effect.gen(function* () {
     add: send("/selection/store"),
     remove: send("/selection/store/remove"),
     erase: send("/selection/delete"),
+    exportAs: send("/selection/export"),
     schedule: send("/selection/schedule"),
     publish: send("/selection/publish"),
     finish,
@@ -53,6 +54,12 @@ const aSelection = Effect.gen(function* () {
     )
   }
 })
+
+const allGone = {
+  title: "Nothing of the selection is left",
+  message: "Everything that you selected was deleted meanwhile.",
+  next: ["/products", "To products"]
+} as const
 
 /** The fields of the review, as its button would send them. */
 const reviewed = (answer: Answer, path: string): Form => ({ ...sectionsOf(answer.text, path).hidden, do: "begin" })
@@ -198,6 +205,75 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
     })
   )
 
+  it.effect("go on without the ticked items that are gone: the pages name their number, and the job lists them", () =>
+    Effect.gen(function* () {
+      const { actor, add, cookie, erase, exportAs, files, finish, jobs, publish, remove, schedule, set, shop, tent } =
+        yield* aSelection
+      const stranger = yield* aMerchant
+      const summer = yield* actingAs(actor)(anEntity("collection", { title: "Summer" }))
+      const lamp = yield* actingAs(actor)(anEntity("product", { title: "Lamp" }))
+      yield* finish(yield* erase(reviewed(yield* erase({ ...ticked([lamp]), do: "review" }), "/selection/delete")))
+      const gone = [lamp, stranger.tent, summer]
+      const some = ticked([...gone, tent])
+      const note = "3 items that you selected were deleted meanwhile. This goes on with the others."
+
+      for (const first of [yield* set(some), yield* add(some), yield* remove(some), yield* erase(some)]) {
+        assert.include(first.text, `<div class="note" role="status">${note}</div>`)
+        assert.include(textOf(first), "The 1 product that you selected")
+      }
+      const onFiles = { ...some, do: "review", store_id: files.id }
+      const reviews: ReadonlyArray<readonly [Answer, typeof set, path: string]> = [
+        [yield* set({ ...some, do: "review", key: "vendor", store_id: "", value: "Fell" }), set, "/selection/field"],
+        [yield* add(onFiles), add, "/selection/store"],
+        [yield* remove(onFiles), remove, "/selection/store/remove"],
+        [yield* erase({ ...some, do: "review" }), erase, "/selection/delete"],
+        [yield* publish({ ...some, publish_to: shop.id }), publish, "/selection/publish"]
+      ]
+      for (const [review, send, path] of reviews) {
+        assert.include(textOf(review), note, path)
+        assert.match(textOf(review), / 1 product The tent [A-Z]/, path)
+        const job = yield* finish(yield* send(reviewed(review, path)))
+        assert.includeDeepMembers(
+          [...job.errors],
+          gone.map((id) => ({ item: `product ${id}`, message: "it no longer exists" })),
+          path
+        )
+        assert.strictEqual(job.error_count, path === "/selection/delete" ? 4 : 3, path)
+      }
+      // One that is deleted after the review does not stop the others.
+      const cloak = yield* actingAs(actor)(anEntity("product", { title: "Cloak" }))
+      const both = yield* set({ ...ticked([cloak, tent]), do: "review", key: "vendor", store_id: "", value: "Tarn" })
+      assert.notInclude(textOf(both), "deleted meanwhile")
+      yield* finish(yield* erase(reviewed(yield* erase({ ...ticked([cloak]), do: "review" }), "/selection/delete")))
+      assert.deepInclude(yield* finish(yield* set(reviewed(both, "/selection/field"))), {
+        result: { changed: 1, unchanged: 0, refused: 1 },
+        errors: [{ item: `product ${cloak}`, message: "it no longer exists" }]
+      })
+
+      assert.include(textOf(yield* exportAs(some)), note)
+      const { text } = yield* exportAs({ ...some, do: "download" })
+      for (const id of gone) assert.notInclude(text, id)
+      assert.include(text, tent)
+      const drop = textOf(
+        yield* ask(String((yield* schedule(ticked([lamp, tent]))).headers.get("location")), { cookie })
+      )
+      assert.include(drop, "1 item that you selected was deleted meanwhile. This goes on with the others.")
+      assert.include(drop, "Chosen: 1 item")
+
+      const begun = (yield* jobs).length
+      for (const send of [set, add, remove, erase, publish, schedule, exportAs])
+        for (const id of gone)
+          for (const does of ["choose", "review"])
+            assertRefusal(yield* send({ ...ticked([id]), do: does, store_id: shop.id, key: "vendor" }), 404, allGone)
+      for (const send of [set, add, remove, erase, publish])
+        assertRefusal(yield* send({ ...ticked(gone), do: "begin", store_id: shop.id, key: "vendor" }), 404, allGone)
+      // All that the filters find does not need the ticked ones.
+      const all = { ...ticked(gone), of: "all", do: "review", key: "vendor", store_id: "", value: "Fell" }
+      assert.notInclude(textOf(yield* set(all)), "deleted meanwhile")
+      assert.lengthOf(yield* jobs, begun)
+    })
+  )
+
   it.effect("add to a store: the store, the review, then the page of the job", () =>
     Effect.gen(function* () {
       const { add, files, finish, stove, tent, value } = yield* aSelection
@@ -319,8 +395,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       const begun = yield* erase(form)
       yield* finish(begun)
       assert.strictEqual((yield* erase(form)).headers.get("location"), begun.headers.get("location"))
-      const gone = yield* erase({ ...form, id: yield* mintId(JobId), do: "begin" })
-      assert.strictEqual(gone.status, 404)
+      assertRefusal(yield* erase({ ...form, id: yield* mintId(JobId), do: "begin" }), 404, allGone)
       assert.strictEqual((yield* ask(`/entity?id=${cloak}`, { cookie })).status, 404)
     })
   )
@@ -459,8 +534,6 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
         assertNotThere(yield* set({ ...one, ...form }))
         assertNotThere(yield* add({ ...one, ...form }))
       }
-      const foreign = yield* set({ ...ticked([stranger.tent]), do: "review", key: "title", value: "Theirs" })
-      assertNotThere(yield* set(reviewed(foreign, "/selection/field")))
       const review = yield* set({ ...one, do: "review", key: "title", value: "x", store_id: shop.id })
       yield* aReview(merchant)
       assertRefusal(yield* set(reviewed(review, "/selection/field")), 423, {

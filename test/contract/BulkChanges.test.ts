@@ -252,6 +252,42 @@ for (const engine of serviceEngines) {
         )
       )
 
+      it.effect("entities that do not exist are listed, whatever their ids are of, and the others are changed", () =>
+        inShop(({ b, lamp, stove, tent }) =>
+          Effect.gen(function* () {
+            const variant = yield* anEntity("variant", { sku: "S-1" }, { of: yield* anEntity("product", {}) })
+            const stranger = yield* aShop
+            const ids = [nobody, stranger.tent, variant]
+            const deleted = yield* anEntity("product", { title: "Gone" })
+            yield* run([deleted], { _tag: "Delete" })
+            const onB = { storeId: b.id }
+            for (const [change, id] of [
+              [setField("vendor", "Tarn"), tent],
+              [{ _tag: "AddToStore", ...onB }, stove],
+              [{ _tag: "RemoveFromStore", ...onB }, stove],
+              [{ _tag: "Delete" }, lamp]
+            ] as const) {
+              const job = yield* run([deleted, id, ...ids], change)
+              assert.deepInclude(job, {
+                state: "done",
+                done: 5,
+                total: 5,
+                result: { changed: 1, unchanged: 0, refused: 4 },
+                error_count: 4
+              })
+              assert.sameDeepMembers(
+                [...job.errors],
+                [deleted, ...ids].map((each) => ({ item: `product ${each}`, message: "it no longer exists" }))
+              )
+            }
+            assert.deepInclude(yield* valueOf(variant, "sku"), { revision: 1, value: "S-1" })
+            assert.deepInclude(yield* valueOf(stranger.tent, "vendor").pipe(actingAs(stranger.actor)), {
+              value: "Fell"
+            })
+          })
+        )
+      )
+
       it.effect("refusals at the begin name what is wrong, and begin no job", () =>
         inShop(({ a, tent }) =>
           Effect.gen(function* () {
@@ -271,12 +307,20 @@ for (const engine of serviceEngines) {
             )
             for (const refused of [
               begin([tent], setField("vendor", "x", nowhere)),
-              begin([tent], { _tag: "AddToStore", storeId: nowhere }),
-              begin([tent, nobody], setField("vendor", "x")),
-              begin([tent, variant], setField("title", "x")),
-              begin([nobody], { _tag: "AddToStore", storeId: a.id })
+              begin([tent], { _tag: "AddToStore", storeId: nowhere })
             ])
               assert.strictEqual(yield* issuesOf(refused), "NotFound")
+            const stranger = yield* aShop
+            for (const id of [nobody, variant, stranger.tent])
+              for (const change of [
+                setField("title", "x"),
+                { _tag: "AddToStore", storeId: a.id },
+                { _tag: "RemoveFromStore", storeId: a.id },
+                { _tag: "Delete" }
+              ] as const)
+                assert.deepStrictEqual(yield* issuesOf(begin([id], change)), [
+                  { path: "", message: "nothing that was selected exists any more" }
+                ])
             const many = Array.from({ length: maxNamedEntities + 1 }, (_, index) =>
               EntityId.make(`00000000-0000-4000-8000-${String(index).padStart(12, "0")}`)
             )
@@ -407,7 +451,9 @@ for (const engine of serviceEngines) {
             assert.strictEqual((yield* ask).state, "done")
             assert.lengthOf(yield* (yield* Jobs).list, 1)
             const { actor: stranger } = yield* anAccount()
-            assert.strictEqual(yield* issuesOf(ask.pipe(actingAs(stranger))), "NotFound")
+            assert.deepStrictEqual(yield* issuesOf(ask.pipe(actingAs(stranger))), [
+              { path: "", message: "nothing that was selected exists any more" }
+            ])
           })
         )
       )

@@ -3,7 +3,6 @@ import { Clock, Effect } from "effect"
 import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
 import { NewEntity } from "../../src/drafts/Creation.ts"
 import { Drops } from "../../src/drops/Drops.ts"
-import { CurrentActor } from "../../src/model/Actor.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import { EntityId, nilUuid } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
@@ -288,7 +287,7 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
-      it.effect("a draft that somebody changed after the begin stays, a deleted one counts as unchanged", () =>
+      it.effect("a draft that somebody changed after the begin stays, and one that was deleted is listed", () =>
         inShop(({ stove, tent }) =>
           Effect.gen(function* () {
             const drafts = yield* Drafts
@@ -301,9 +300,10 @@ for (const engine of featureServiceEngines) {
               {
                 item: "product Zelt",
                 message: `somebody changed the draft after the job was begun, so it was not overwritten: its revision is ${draft_revision + 1}, not ${draft_revision}`
-              }
+              },
+              { item: `product ${stove}`, message: "it no longer exists" }
             ])
-            assert.deepStrictEqual(result, { changed: 0, unchanged: 1, refused: 1 })
+            assert.deepStrictEqual(result, { changed: 0, unchanged: 0, refused: 2 })
             assert.deepStrictEqual(yield* existing(tent, stove), [tent])
           })
         )
@@ -329,9 +329,9 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual(
               ended.map(({ errors }) => errors),
               [
-                [{ item: `product ${stove}`, message: "it was deleted after the job was begun" }],
-                [{ item: `product ${stove}`, message: "it was deleted after the job was begun" }],
-                [{ item: `variant ${large}`, message: "it was deleted after the job was begun" }]
+                [{ item: `product ${stove}`, message: "it no longer exists" }],
+                [{ item: `product ${stove}`, message: "it no longer exists" }],
+                [{ item: `variant ${large}`, message: "it no longer exists" }]
               ]
             )
           })
@@ -371,15 +371,18 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
-      it.effect("an entity of another account is not found", () =>
-        inShop(({ summer }) =>
+      it.effect("an entity of another account or kind stays, and is listed as a deleted one", () =>
+        inShop(({ stove, summer }) =>
           Effect.gen(function* () {
             const theirs = yield* aShop
-            for (const id of [theirs.tent, nobody])
-              assert.strictEqual((yield* Effect.flip(begin("product", [id])))._tag, "NotFound")
-            assert.strictEqual((yield* Effect.flip(begin("product", [summer])))._tag, "NotFound")
+            const { errors, result } = yield* remove("product", theirs.tent, stove, nobody, summer)
+            assert.deepStrictEqual(
+              errors,
+              [theirs.tent, nobody, summer].map((id) => ({ item: `product ${id}`, message: "it no longer exists" }))
+            )
+            assert.deepStrictEqual(result, { changed: 1, unchanged: 0, refused: 3 })
+            assert.deepStrictEqual(yield* existing(stove, summer), [summer])
             assert.deepStrictEqual(yield* existing(theirs.tent).pipe(actingAs(theirs.actor)), [theirs.tent])
-            assert.isDefined((yield* CurrentActor).accountId)
           })
         )
       )

@@ -631,6 +631,33 @@ for (const engine of featureServiceEngines) {
         )
       )
 
+      it.effect("a job lists the selected entities that do not exist, whatever their ids are of", () =>
+        inShop(({ picture, product, small, store }) =>
+          Effect.gen(function* () {
+            const jobs = yield* PublishJobs
+            const stranger = yield* aShop
+            const gone = [nobody, stranger.picture]
+            const begun = yield* jobs.chosen(store.id, ["media"], { ids: [...gone, picture, small, product] })
+            const ended = yield* Effect.flatMap(JobWorker, ({ settle }) => settle(begun.id, quiet))
+            assert.deepInclude(Option.getOrThrow(ended), {
+              state: "done",
+              done: 5,
+              result: { requested: 1, refused: 4 },
+              errors: [...gone, small, product].map((id) => ({ item: `media ${id}`, message: "it no longer exists" }))
+            })
+            assert.deepStrictEqual(yield* stateOf(product, store), [true, "never_published"])
+            const none = yield* Effect.flip(jobs.chosen(store.id, ["media"], { ids: [...gone, product] }))
+            assert.deepInclude(none, { issues: [{ path: "", message: "nothing that was selected exists any more" }] })
+            const any = yield* jobs.selected(store.id, [...gone, picture])
+            const all = yield* Effect.flatMap(JobWorker, ({ settle }) => settle(any.id, quiet))
+            assert.deepStrictEqual(
+              Option.getOrThrow(all).errors.map(({ item }) => item),
+              gone.map((id) => `entity ${id}`)
+            )
+          })
+        )
+      )
+
       it.effect("a job that publishes all drafts counts those of its publishes that failed", () =>
         inShop((shop) =>
           Effect.gen(function* () {

@@ -900,6 +900,12 @@ const jobs = Effect.gen(function* () {
       kind === "product" ? ids.length : 0
     )
     assert.lengthOf(yield* bulk.take(accountId, jobId, 100), kind === "product" ? 100 : 0)
+    // The second half does not exist.
+    const named = [...ids.slice(0, 100), ...(yield* Effect.replicateEffect(mintId(EntityId), 100))]
+    assert.strictEqual(
+      yield* bulk.stage(accountId, jobId, { kind, ids: named, after: 1_000, asOfBegin: false }),
+      kind === "product" ? 100 : 0
+    )
     assert.isTrue(yield* repo.move(accountId, jobId, ["queued"], "cancelled"))
   }
   const publications = yield* PublicationsRepo

@@ -37,6 +37,8 @@ const routes = {
 
 const notes = {
   added: "The products were added to the draft of the collection. Publish the collection to change it on its stores.",
+  addedOthers:
+    "Some of the products were deleted meanwhile. The others were added to the draft of the collection. Publish the collection to change it on its stores.",
   removed:
     "The products were taken out of the draft of the collection. Publish the collection to change it on its stores."
 } as const
@@ -161,6 +163,9 @@ export const collectionProducts: Surface<
         )
       })
 
+    const productsAmong = (ids: ReadonlyArray<EntityId>) =>
+      Effect.map(lists.rows(ids), (rows) => rows.filter(({ kind }) => kind === "product").map((row) => row.id))
+
     return {
       show: asVisitor((visitor, request) => {
         const query = queryOf(request)
@@ -174,8 +179,15 @@ export const collectionProducts: Surface<
           if (chosen.length === 0)
             return yield* show(visitor, form, { refusal: "Select at least one product first.", status: 400 })
           const isRemoval = form.get(memberFields.does) === "remove"
-          const note = ["note", isRemoval ? "removed" : "added"] as const
-          return yield* drafts.changeMembers(id, isRemoval ? [] : chosen, isRemoval ? chosen : []).pipe(
+          // A deleted product has left the collection already, so only an addition can miss it.
+          const added = isRemoval ? [] : yield* productsAmong(chosen)
+          if (!isRemoval && added.length === 0)
+            return yield* show(visitor, form, {
+              refusal: "Everything that you selected was deleted meanwhile.",
+              status: 404
+            })
+          const note = ["note", isRemoval ? "removed" : added.length < chosen.length ? "addedOthers" : "added"] as const
+          return yield* drafts.changeMembers(id, added, isRemoval ? chosen : []).pipe(
             Effect.as(seeOther(addressOf(id, shownIn(form), [note]))),
             Effect.catchTag("PimLocked", () => show(visitor, form, { refusal: lockedMessage, status: 423 }))
           )

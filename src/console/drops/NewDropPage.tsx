@@ -12,6 +12,7 @@ import { countOf, fullName, kindWords } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { totalTextOf } from "../products/ListWalk.ts"
+import { GoneNote } from "../selections/SelectionPages.tsx"
 import { useWords } from "../Viewer.tsx"
 import { spoken, Text } from "../Wording.tsx"
 import { fieldIn, nameOf, names, storeField, type TypedValue } from "./DropForm.ts"
@@ -335,7 +336,7 @@ const labelOf = (t: Words, field: string): string => {
 /** The form for a new drop: one page, whose buttons search, add and review, and keep everything that was typed. */
 export const NewDropPage = (content: NewDropContent) => {
   const t = useWords()
-  const { form, misfits, store, visitor } = content
+  const { form, misfits, store, things, visitor } = content
   return (
     <Frame title={t("Schedule a drop")} visitor={visitor} current={paths.drops}>
       {misfits.length > 0 && (
@@ -350,6 +351,7 @@ export const NewDropPage = (content: NewDropContent) => {
           </ul>
         </Alert>
       )}
+      <GoneNote count={form.things.length - things.length} />
       <form method="post" action={paths.newDrop} class="steps">
         <HiddenFields csrf={visitor.csrf} />
         <input type="hidden" name={storeField} value={form.storeId} />

@@ -1,6 +1,7 @@
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect, Stream } from "effect"
+import type { MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { ExportJobs } from "../../exports/ExportJobs.ts"
 import type { ExportSelection } from "../../exports/ExportSelection.ts"
@@ -20,7 +21,7 @@ import { idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandl
 import { paths } from "../Paths.ts"
 import { filtersOf } from "../products/ProductFilters.tsx"
 import { refuseOnPage } from "../Refusals.tsx"
-import { fields, selectionIn } from "../selections/SelectionForm.ts"
+import { fields, makeSelectionIn } from "../selections/SelectionForm.ts"
 import { ExportPage, type LeftOut } from "../selections/SelectionPages.tsx"
 
 const routes = {
@@ -108,13 +109,14 @@ const cannotCount = ({ reasons }: ValidationFailed) =>
   })
 
 /** Downloads of the catalog as files. */
-export const exportDownloads: Surface<ExportJobs | Exports | Stores | PageServices> = surfaceOf(
+export const exportDownloads: Surface<ExportJobs | Exports | MerchantLists | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const exportJobs = yield* ExportJobs
     const exports = yield* Exports
     const stores = yield* Stores
     const { asVisitor, withForm } = yield* makePageHandlers
+    const selectionIn = yield* makeSelectionIn
 
     const admit = makeAdmit()
 
@@ -129,9 +131,9 @@ export const exportDownloads: Surface<ExportJobs | Exports | Stores | PageServic
       selected: withForm((visitor, form, request) =>
         Effect.gen(function* () {
           const selection = yield* selectionIn(form)
-          const { ids, isAll, kind, query } = selection
+          const { existing, isAll, kind, query } = selection
           const storeId = form.get(fields.store) ?? ""
-          const chosen: ExportSelection = isAll ? { kind, filters: filtersOf(query) } : { kind, ids }
+          const chosen: ExportSelection = isAll ? { kind, filters: filtersOf(query) } : { kind, ids: existing }
           const show = (misfit?: Misfit) =>
             Effect.gen(function* () {
               const linked = yield* stores.list

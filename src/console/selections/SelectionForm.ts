@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { type Parameters, parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { EntityKind } from "../../model/Attribute.ts"
 import { NotFound } from "../../model/Errors.ts"
@@ -35,7 +36,10 @@ export const fields = {
 export interface Selection {
   readonly kind: EntityKind
   readonly query: ListQuery
+  /** As ticked. The steps of a form keep them all, so that its job reports those that are gone. */
   readonly ids: ReadonlyArray<EntityId>
+  /** The ticked entities of this kind that exist. */
+  readonly existing: ReadonlyArray<EntityId>
   readonly isAll: boolean
   /** Whether the form began on the page of its only entity, and leads back there. */
   readonly isOne: boolean
@@ -67,6 +71,7 @@ export const selectionOfOne = (kind: EntityKind, id: EntityId): Selection => ({
   kind,
   query: listQueryOf(kind, parametersOf("")),
   ids: [id],
+  existing: [id],
   isAll: false,
   isOne: true
 })
@@ -91,27 +96,50 @@ export const tooMany = (selection: Selection) =>
     next: nextOf(selection)
   })
 
-/** The selection of a form. PageRefused: nothing or too much is selected. A malformed id or an unknown list is NotFound. */
-export const selectionIn = (form: Parameters) =>
+/** Whether nothing that was ticked exists. */
+export const isGone = ({ existing, isAll }: Selection) => !isAll && existing.length === 0
+
+/** Nothing that was ticked exists. Entities of other accounts and kinds are told apart from deleted ones nowhere. */
+export const allGone = (selection: Selection) =>
+  new PageRefused({
+    status: 404,
+    title: "Nothing of the selection is left",
+    message: "Everything that you selected was deleted meanwhile.",
+    next: nextOf(selection)
+  })
+
+const parse = (form: Parameters) =>
   Effect.gen(function* () {
     const kind = yield* readKind(form.get(fields.list))
     const ids = yield* idsOf(EntityId, form, selectedPrefix)
     const query = listQueryOf(kind, parametersOf(form.get(fields.query) ?? ""))
     const isOne = form.get(fields.from) === "entity" && ids.length === 1
-    const selection: Selection = { kind, query, ids, isAll: !isOne && form.get(fields.of) === "all", isOne }
-    return selection
-  }).pipe(
-    Effect.mapError(() => new NotFound()),
-    Effect.flatMap((selection) => {
-      const { ids, isAll } = selection
-      if (ids.length === 0 && !isAll)
-        return new PageRefused({
-          status: 400,
-          title: "Nothing is selected",
-          message: "Select something in the list first.",
-          next: nextOf(selection)
-        })
-      if (ids.length > maxSelected) return tooMany(selection)
-      return Effect.succeed(selection)
-    })
-  )
+    const isAll = !isOne && form.get(fields.of) === "all"
+    return { kind, query, ids, existing: ids, isAll, isOne } satisfies Selection
+  }).pipe(Effect.mapError(() => new NotFound()))
+
+/**
+ * Makes the function that reads the selection of a form. PageRefused: nothing or too much is selected, or all of it is gone, unless the
+ * form begins a job: it may have begun the job before, which then deleted the selection. A malformed id or an unknown list is NotFound.
+ */
+export const makeSelectionIn = Effect.map(
+  MerchantLists,
+  ({ rows }) =>
+    (form: Parameters) =>
+      Effect.gen(function* () {
+        const typed = yield* parse(form)
+        const { ids, isAll, kind } = typed
+        if (ids.length === 0 && !isAll)
+          return yield* new PageRefused({
+            status: 400,
+            title: "Nothing is selected",
+            message: "Select something in the list first.",
+            next: nextOf(typed)
+          })
+        if (ids.length > maxSelected) return yield* tooMany(typed)
+        const found = ids.length === 0 ? [] : yield* rows(ids)
+        const existing = found.filter((row) => row.kind === kind).map(({ id }) => id)
+        const selection: Selection = { ...typed, existing }
+        return isGone(selection) && form.get(fields.does) !== "begin" ? yield* allGone(selection) : selection
+      })
+)

@@ -8,7 +8,7 @@ import { controlOf } from "../entities/CellInput.ts"
 import { fieldName } from "../entities/FieldNames.ts"
 import { listPages, sectionOf } from "../entities/ListPages.ts"
 import { Facts, FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
-import { Frame, Hidden, HiddenFields, Refusal } from "../Frame.tsx"
+import { Frame, Hidden, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { countOf, EntityLink } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
@@ -46,6 +46,19 @@ const startOf = (selection: Selection) => {
   return selection.isOne && id !== undefined ? pageOf(paths.entity, id) : listOf(selection)
 }
 
+/** Says how many of the ticked entities were deleted meanwhile. */
+export const GoneNote = ({ count }: { readonly count: number }) => {
+  const t = useWords()
+  return count === 0 ? null : (
+    <Note>
+      {t(
+        "{count, plural, one {# item that you selected was deleted meanwhile.} other {# items that you selected were deleted meanwhile.}} This goes on with the others.",
+        { count }
+      )}
+    </Note>
+  )
+}
+
 const Steps = ({
   children,
   content: { action, misfit, selection, title, visitor },
@@ -62,6 +75,7 @@ const Steps = ({
         <a href={listOf(selection)}>{t(listPages[selection.kind].name)}</a>
       </nav>
       <Refusal text={problemOfForm(misfit)} />
+      <GoneNote count={selection.isAll ? 0 : selection.ids.length - selection.existing.length} />
       <form method="post" action={action} class="sheet">
         <HiddenFields csrf={visitor.csrf} />
         <Hidden of={[...hiddenFieldsOf(selection), ...hidden]} />
@@ -72,15 +86,15 @@ const Steps = ({
 }
 
 /** The choice between the selected entities and all that the filters of the list find. A form about one entity has none. */
-const WhichChoice = ({ misfit, selection: { ids, isAll, isOne, kind } }: SelectionContent) => {
+const WhichChoice = ({ misfit, selection: { existing, isAll, isOne, kind } }: SelectionContent) => {
   const t = useWords()
   return isOne ? null : (
     <fieldset class="picks">
       <legend>{t(listPages[kind].name)}</legend>
-      {ids.length > 0 && (
+      {existing.length > 0 && (
         <label class="pick">
           <input type="radio" name={fields.of} value="selected" checked={!isAll} />
-          <span>{t("The {things} that you selected", { things: countOf(t, kind, ids.length) })}</span>
+          <span>{t("The {things} that you selected", { things: countOf(t, kind, existing.length) })}</span>
         </label>
       )}
       <label class="pick">

@@ -7,7 +7,7 @@ import { combine, type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { Job } from "../../jobs/Job.ts"
 import { Jobs } from "../../jobs/Jobs.ts"
 import { NotFound, type PimLocked, type ValidationFailed } from "../../model/Errors.ts"
-import { type EntityId, JobId, StoreId } from "../../model/Ids.ts"
+import { JobId, StoreId } from "../../model/Ids.ts"
 import { isWritable } from "../../model/KeyRules.ts"
 import { filesOnly } from "../../model/Store.ts"
 import { PublishJobs } from "../../publishing/PublishJobs.ts"
@@ -21,7 +21,7 @@ import { makePageHandlers, type PageServices } from "../PageHandlers.ts"
 import { jobPath, paths } from "../Paths.ts"
 import { filtersOf } from "../products/ProductFilters.tsx"
 import { refuseOnPage } from "../Refusals.tsx"
-import { fields, maxSelected, type Selection, selectionIn, tooMany } from "./SelectionForm.ts"
+import { allGone, fields, isGone, makeSelectionIn, maxSelected, type Selection, tooMany } from "./SelectionForm.ts"
 import {
   ChoosePage,
   maxNamed,
@@ -77,7 +77,12 @@ interface Reviewed<R> {
   readonly begin: (chosen: ChosenEntities, id: JobId | undefined) => Effect.Effect<Job, Refused, R>
 }
 
-const named = (ids: ReadonlyArray<EntityId>): FoundList => ({ count: ids.length, first: ids, chosen: { ids } })
+/** The entities that a review shows, and all that were ticked for the job, which reports those that are gone. */
+const named = ({ existing, ids }: Selection): FoundList => ({
+  count: existing.length,
+  first: existing,
+  chosen: { ids }
+})
 
 /** Makes the function that shows the review, and begins the job. */
 const makeFinish = Effect.gen(function* () {
@@ -104,11 +109,13 @@ const makeFinish = Effect.gen(function* () {
       const begun = isBegin ? begunBy(id) : Effect.succeedNone
       const earlier = yield* begun
       if (Option.isSome(earlier)) return earlier.value
+      if (isGone(selection)) return yield* allGone(selection)
       const checked = yield* Effect.either(check)
       if (Either.isLeft(checked))
         return checked.left._tag === "ValidationFailed" ? Either.left(misfitOf(checked.left)) : yield* checked.left
-      const { chosen, count, first } = isAll ? yield* lists.found([kind], filtersOf(query)) : named(selection.ids)
-      const isSeen = form.get(fields.seen) === String(count)
+      const { chosen, count, first } = isAll ? yield* lists.found([kind], filtersOf(query)) : named(selection)
+      // What is deleted after the review does not stop the others: the job reports it.
+      const isSeen = !isAll || form.get(fields.seen) === String(count)
       // While this request counted, the same form may have begun the job and changed what the filters find.
       const meanwhile = isSeen ? Option.none() : yield* begun
       if (Option.isSome(meanwhile)) return meanwhile.value
@@ -156,6 +163,7 @@ const makeMove = Effect.gen(function* () {
   const finish = yield* makeFinish
   const { withForm } = yield* makePageHandlers
   const bulkOf = yield* makeBulkOf
+  const selectionIn = yield* makeSelectionIn
   const stores = yield* Stores
 
   return (
@@ -204,6 +212,7 @@ const actions: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | 
     const { withForm } = yield* makePageHandlers
 
     const bulkOf = yield* makeBulkOf
+    const selectionIn = yield* makeSelectionIn
     const move = yield* makeMove
 
     return {
