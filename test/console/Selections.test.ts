@@ -400,6 +400,30 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
     })
   )
 
+  it.effect("the page of a picture that a gallery has names why it cannot be deleted or taken off", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, cookie, files, tent } = yield* aSelection
+      const url = "https://cdn.example/lamp.png"
+      const picture = yield* actingAs(actor)(anEntity("media", { url, file_name: "lamp.png" }, { on: [files] }))
+      const page = (as = cookie) => ask(`/entity?id=${picture}`, { cookie: as })
+      const why = {
+        remove: "A picture cannot be taken off a store where a gallery shows it: take it out of that gallery first.",
+        delete: "A gallery has this picture, so it cannot be deleted: take it out of that gallery first."
+      }
+      const alone = yield* page()
+      assert.include(alone.text, 'action="/selection/delete"')
+      for (const words of Object.values(why)) assert.notInclude(alone.text, words)
+      yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
+        apply([CatalogChange.SetGallery({ entityId: tent, entries: [{ mediaId: picture, storeIds: [] }] })])
+      ).pipe(actingAs(actor))
+      const shown = yield* page()
+      assert.notInclude(shown.text, 'action="/selection/delete"')
+      for (const words of Object.values(why)) assert.include(shown.text, words)
+      const { cookie: viewer } = yield* aBrowser(accountId, `viewer-${accountId}@example.com`, "view")
+      for (const words of Object.values(why)) assert.notInclude((yield* page(viewer)).text, words)
+    })
+  )
+
   it.effect("publish: the store, the review, then the page of the job, also for everything that the filters find", () =>
     Effect.gen(function* () {
       const { cookie, files, finish, jobs, publish, set, shop, stove, tent } = yield* aSelection

@@ -108,24 +108,33 @@ const SelectionStep = ({
 /** Whether the entity may leave the store, as far as the page knows. The job decides it from more. */
 const mayLeave = (on: OnStore) => on.published_at === null && on.last_publish_status !== "pending"
 
-/** Deletes the entity, unless a store has it. */
+/** Deletes the entity, unless a store has it. Names the reason if a gallery has it. */
 export const DeleteEntity = ({
   csrf,
   kind,
-  record: { id, stores }
+  record: { id, stores, usedBy }
 }: {
   readonly csrf: string
   readonly kind: EntityKind
   readonly record: EntityRecord
-}) =>
-  stores.every(mayLeave) ? (
+}) => {
+  const t = useWords()
+  if (!stores.every(mayLeave)) return null
+  return usedBy.length > 0 ? (
+    <Allowed to="edit">
+      <p class="quiet">
+        {t("A gallery has this picture, so it cannot be deleted: take it out of that gallery first.")}
+      </p>
+    </Allowed>
+  ) : (
     <SelectionStep {...{ csrf, kind, id }} action={paths.deleteSelected} button="Delete" />
-  ) : null
+  )
+}
 
 export const OnStores = ({
   csrf,
   kind,
-  record: { draftRevision, id, stores },
+  record: { draftRevision, id, stores, usedBy },
   linked
 }: {
   readonly kind: EntityKind
@@ -179,6 +188,13 @@ export const OnStores = ({
             ]
           }))}
         />
+      )}
+      {usedBy.length > 0 && stores.some(mayLeave) && (
+        <Allowed to="edit">
+          <p class="quiet">
+            {t("A picture cannot be taken off a store where a gallery shows it: take it out of that gallery first.")}
+          </p>
+        </Allowed>
       )}
       {kind !== "variant" && stores.length < linked.length && (
         <SelectionStep action={paths.addSelected} button="Add to a store" csrf={csrf} kind={kind} id={id} />
