@@ -13,7 +13,7 @@ import { addressOf } from "../model/SameValue.ts"
 import { filesOnly, type Store } from "../model/Store.ts"
 import { DigestMap } from "../runtime/DigestMap.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
-import { UuidSource, uuidOf } from "../runtime/Identifiers.ts"
+import { inRuns, UuidSource, uuidOf } from "../runtime/Identifiers.ts"
 import { makePause } from "../runtime/Pause.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { omitUnlinked } from "./CatalogView.ts"
@@ -116,7 +116,7 @@ const makeBatchPlanning = Effect.gen(function* () {
           share: (address) =>
             isNamedByMore(address) ? { id: EntityId.make(uuidOf(id, address)), isNew: noteAddress(address) } : undefined
         }
-        const nextUuid = yield* UuidSource
+        const nextUuid = inRuns(yield* UuidSource)
         const planOne = (product: ImportedProduct) => {
           const target = targets.get(product)
           const here = target === undefined ? undefined : products.get(target)

@@ -1,6 +1,15 @@
 import { createHash, randomUUID } from "node:crypto"
 import { Context, Effect, type Schema } from "effect"
 
+/** The source of new ids: random UUIDs, or repeatable ids in tests. */
+export class UuidSource extends Context.Reference<UuidSource>()("catalog/UuidSource", {
+  defaultValue: (): (() => string) => randomUUID
+}) {}
+
+/** A new random id. */
+export const mintId = <A>(id: Schema.Schema<A, string> & { readonly make: (value: string) => A }): Effect.Effect<A> =>
+  Effect.map(UuidSource, (next) => id.make(next()))
+
 /** How many ids in a row begin with the same 48 bits. */
 const idsOfRun = 64
 
@@ -8,15 +17,15 @@ const idsOfRun = 64
 const beginningOf = (uuid: string) => uuid.slice(0, 13)
 
 /**
- * Mints UUIDs (RFC 9562, version 4). 64 in a row begin with the same 48 random bits, so entities that are created together lie together
- * in tables and in indexes by id: a read in the order of ids visits each page of the table about once. Runs have no order, so the first
- * entities by id are a sample of all, old and new. 74 random bits of each id are its own.
+ * Source of the ids of many new entities, from a source of random UUIDs. 64 in a row begin with the same 48 bits, so entities that are
+ * created together lie together in tables and in indexes by id: a read in the order of ids visits each page of the table about once.
+ * Runs have no order, so the first entities by id are a sample of all, old and new. 74 random bits of each id are its own.
  */
-export const makeUuidRuns = (): (() => string) => {
+export const inRuns = (next: () => string): (() => string) => {
   let run = ""
   let left = 0
   return () => {
-    const uuid = randomUUID()
+    const uuid = next()
     if (left === 0) {
       run = beginningOf(uuid)
       left = idsOfRun
@@ -25,15 +34,6 @@ export const makeUuidRuns = (): (() => string) => {
     return run + uuid.slice(run.length)
   }
 }
-
-/** The source of new ids: one for the whole process, or repeatable ids in tests. */
-export class UuidSource extends Context.Reference<UuidSource>()("catalog/UuidSource", {
-  defaultValue: makeUuidRuns
-}) {}
-
-/** A new id. */
-export const mintId = <A>(id: Schema.Schema<A, string> & { readonly make: (value: string) => A }): Effect.Effect<A> =>
-  Effect.map(UuidSource, (next) => id.make(next()))
 
 /** A name-based UUID (RFC 9562, version 5): the same namespace and name always give the same UUID. */
 export const uuidOf = (namespace: string, name: string): string => {

@@ -1,9 +1,10 @@
+import { randomUUID } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Array as Arr } from "effect"
-import { makeUuidRuns } from "../../src/runtime/Identifiers.ts"
+import { inRuns } from "../../src/runtime/Identifiers.ts"
 
-describe("new ids", () => {
-  const mint = makeUuidRuns()
+describe("ids of many new entities", () => {
+  const mint = inRuns(randomUUID)
   const ids = Array.from({ length: 200 * 64 }, mint)
   const beginnings = Arr.chunksOf(ids, 64).map((run) => new Set(run.map((id) => id.slice(0, 13))))
 

@@ -3,7 +3,7 @@ import { type Aggregate, variantsByProduct } from "../../catalog/Aggregate.ts"
 import { Transaction } from "../../database/Transaction.ts"
 import { DraftsRepo } from "../../drafts/DraftsRepo.ts"
 import { type AccountId, EntityId, type ImportId, type StoreId } from "../../model/Ids.ts"
-import { UuidSource } from "../../runtime/Identifiers.ts"
+import { inRuns, UuidSource } from "../../runtime/Identifiers.ts"
 import { omitUnlinked } from "../CatalogView.ts"
 import type { Counted } from "../ImportStaging.ts"
 import type { FoundEntity, PulledRecord } from "../PulledRecord.ts"
@@ -112,7 +112,7 @@ export const makeRefreshPlanning = Effect.gen(function* () {
         const entityIds = new Map(yield* pulled.resolve(accountId, id, platformIds))
         const targets = roots.flatMap(({ entityId }) => entityId ?? [])
         const { aggregates, storeIds } = yield* drafts.read(accountId, targets, [])
-        const nextUuid = yield* UuidSource
+        const nextUuid = inRuns(yield* UuidSource)
         const mint = () => EntityId.make(nextUuid())
         const planner = new BatchPlanner(source, mint, entityIds, aggregates, storeIds)
         const plans = yield* Effect.sync(() => groups.map((group) => planner.plan(group)))

@@ -37,7 +37,7 @@ export const catalog = (url: string, ...command: ReadonlyArray<string>) =>
   mustRun(process.execPath, [...serve, ...command], { DATABASE_URL: url })
 
 /**
- * SQL: the id of an entity, by its kind (an expression) and number. As the service mints them, ids of entities that are created together
+ * SQL: the id of an entity, by its kind (an expression) and number. As an import gives them, ids of entities that are created together
  * begin with the same 48 bits. `perRun`: how many numbers share them.
  */
 export const entityId = (kind: string, n: string, perRun: number) =>
