@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto"
-import { open, rm } from "node:fs/promises"
+import { close, openSync, read, rmSync, write } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { promisify } from "node:util"
 import { Effect, Fiber, Option, Queue, Stream } from "effect"
 import type { ExportId } from "../model/Ids.ts"
 
@@ -30,15 +31,20 @@ const partBytes = 131_072
 /** Bytes that wait in memory for a receiver that keeps up, before the file is used. */
 const maxInMemory = 4_194_304
 
-/** Opens a temporary file and removes its name, so that the system deletes it when the process ends. */
+const [closeFile, readFile, writeFile] = [promisify(close), promisify(read), promisify(write)]
+
+/**
+ * Opens a temporary file and removes its name, so that the system deletes it when the process ends. Both calls are made at once: a busy
+ * process that is killed between them would leave the file behind.
+ */
 const openUnnamed = Effect.acquireRelease(
-  Effect.promise(async () => {
+  Effect.sync(() => {
     const path = join(tmpdir(), `catalog-export-${randomUUID()}`)
-    const file = await open(path, "wx+", 0o600)
-    await rm(path)
+    const file = openSync(path, "wx+", 0o600)
+    rmSync(path)
     return file
   }),
-  (file) => Effect.promise(() => file.close())
+  (file) => Effect.promise(() => closeFile(file))
 )
 
 /**
@@ -59,7 +65,7 @@ export const spool = <E, R>(
         state.read === state.written && inMemory.reduce((sum, each) => sum + each.length, length) <= maxInMemory
       const append = async (bytes: Buffer) => {
         for (let at = 0; at < bytes.length; ) {
-          const { bytesWritten } = await file.write(bytes, at, bytes.length - at, state.written)
+          const { bytesWritten } = await writeFile(file, bytes, at, bytes.length - at, state.written)
           at += bytesWritten
           state.written += bytesWritten
         }
@@ -84,7 +90,7 @@ export const spool = <E, R>(
       )
       const readPart = Effect.promise(async () => {
         const buffer = Buffer.allocUnsafeSlow(Math.min(partBytes, state.written - state.read))
-        const { bytesRead } = await file.read(buffer, 0, buffer.length, state.read)
+        const { bytesRead } = await readFile(file, buffer, 0, buffer.length, state.read)
         state.read += bytesRead
         return part(buffer.subarray(0, bytesRead))
       })

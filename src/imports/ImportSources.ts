@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { ValidationFailed } from "../model/Errors.ts"
@@ -7,6 +6,7 @@ import type { AccountId, ImportId } from "../model/Ids.ts"
 import { filesOnly, type Store } from "../model/Store.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { temporaryFolder } from "../runtime/TemporaryFolder.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { inspectShopifyCsv } from "./csv/ShopifyCsvInspection.ts"
 import { makeImportComparison } from "./ImportComparison.ts"
@@ -25,10 +25,7 @@ export type ReadSource = Effect.Effect<
 /** Writes an uploaded export to a temporary file, because it is read twice. */
 export const writeTemporaryFile = (content: Uint8Array) =>
   Effect.gen(function* () {
-    const folder = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "catalog-import-"))),
-      (folder) => Effect.promise(() => rm(folder, { recursive: true }))
-    )
+    const folder = yield* temporaryFolder("catalog-import-")
     const path = join(folder, "export.csv")
     yield* Effect.promise(() => writeFile(path, content))
     return path

@@ -44,11 +44,12 @@ const reviewing = Effect.gen(function* () {
   return { ...merchant, merchant, id, csrf, post, decisions, run }
 })
 
+/** The paths, the forms, and the titles of the pages that refuse them after the review. */
 const forms = [
-  ["/import/decide", { "conflict-1": "keep_draft" }],
-  ["/import/decide-all", { decision: "keep_draft" }],
-  ["/import/accept", {}],
-  ["/import/discard", {}]
+  ["/import/decide", { "conflict-1": "keep_draft" }, "Not decided"],
+  ["/import/decide-all", { decision: "keep_draft" }, "Not decided"],
+  ["/import/accept", {}, "Not accepted"],
+  ["/import/discard", {}, "Not discarded"]
 ] as const
 
 const unreadable = {
@@ -499,9 +500,9 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       // A second click.
       const again = yield* post("/import/discard")
       assert.deepStrictEqual([again.status, again.headers.get("location")], [303, `/import?id=${id}&note=discarded`])
-      for (const [path, form] of forms.filter(([path]) => path !== "/import/discard"))
+      for (const [path, form, title] of forms.filter(([path]) => path !== "/import/discard"))
         assertRefusal(yield* post(path, form), 400, {
-          title: "Not accepted",
+          title,
           message: "This import was discarded already: it can no longer be decided.",
           next: [`/import?id=${id}`, "To the import"]
         })
@@ -518,12 +519,39 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         [again.status, again.headers.get("location")],
         [303, `/import?id=${firstImport}&note=accepted`]
       )
-      for (const [path, form] of forms.filter(([path]) => path !== "/import/accept"))
+      for (const [path, form, title] of forms.filter(([path]) => path !== "/import/accept"))
         assertRefusal(yield* post(path, { ...form, id: firstImport }), 400, {
-          title: "Not accepted",
+          title,
           message: "This import was accepted and applied already: it can no longer be decided.",
           next: [`/import?id=${firstImport}`, "To the import"]
         })
+    })
+  )
+
+  it.effect("refuse an acceptance after somebody else accepted the import with other decisions", () =>
+    Effect.gen(function* () {
+      const { decisions, id, merchant, post } = yield* reviewing
+      const shown = { "seen-1": "", "seen-2": "", "seen-3": "" }
+      const sent = { ...shown, "conflict-1": "keep_draft", rest: "take_store" }
+      const accepted = `/import?id=${id}&note=accepted`
+      const accept = (form: Readonly<Record<string, string>>) => post("/import/accept", form)
+      assert.strictEqual((yield* accept(sent)).headers.get("location"), accepted)
+      yield* untilPhase(merchant, id, "applied")
+      const before = yield* decisions
+      // A form that is sent twice, and forms without decisions of their own.
+      for (const form of [sent, {}, shown]) assert.strictEqual((yield* accept(form)).headers.get("location"), accepted)
+      const others = [
+        [{ ...sent, "conflict-1": "take_store" }, "1 conflict"],
+        [{ ...shown, rest: "keep_draft" }, "2 conflicts"],
+        [{ "seen-2": "keep_draft" }, "1 conflict"]
+      ] as const
+      for (const [form, count] of others)
+        assertRefusal(yield* accept(form), 400, {
+          title: "Accepted with other decisions",
+          message: `Somebody accepted this import since you opened the page, and decided ${count} otherwise than you. Your decisions were not saved: the page of the import shows those that count.`,
+          next: [`/import?id=${id}`, "To the import"]
+        })
+      assert.deepStrictEqual(yield* decisions, before)
     })
   )
 
@@ -536,7 +564,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
       for (const form of [{}, { decision: "both" }])
         assertRefusal(yield* post("/import/decide-all", form), 400, unreadable)
       assertRefusal(yield* post("/import/decide", { ...good, "conflict-7": "take_store" }), 400, {
-        title: "Not accepted",
+        title: "Not decided",
         message: "The form names a conflict that this import does not have: nothing was decided.",
         next: [`/import?id=${id}`, "To the import"]
       })

@@ -1,5 +1,9 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Stream } from "effect"
+import { Deferred, Effect, Fiber, Option, Stream } from "effect"
+import { onTestFinished, vi } from "vitest"
 import { type ExportEnd, spool, type WriteExport } from "../../src/exports/Spool.ts"
 
 /** More than the four megabytes that wait in memory. */
@@ -56,6 +60,27 @@ describe("the file of an export", () => {
       yield* Deferred.await(hasBegun)
       yield* Fiber.interrupt(reading)
       yield* Deferred.await(isInterrupted)
+    })
+  )
+
+  it.effect("has no name in the temporary folder when the process does something else", () =>
+    Effect.gen(function* () {
+      const folder = mkdtempSync(join(tmpdir(), "catalog-spool-"))
+      vi.stubEnv("TMPDIR", folder)
+      onTestFinished(() => {
+        vi.unstubAllEnvs()
+        rmSync(folder, { recursive: true })
+      })
+      const seen = new Set<string>()
+      for (let round = 0; round < 20; round++) {
+        const reading = yield* Effect.fork(Stream.runDrain(spool((write) => Effect.as(write("line", 1, 1), end))))
+        while (Option.isNone(yield* Fiber.poll(reading))) {
+          yield* Effect.promise(() => new Promise(setImmediate))
+          for (const name of readdirSync(folder)) seen.add(name)
+        }
+        yield* Fiber.join(reading)
+      }
+      assert.deepStrictEqual([...seen], [])
     })
   )
 })

@@ -2,6 +2,7 @@ import type { HttpServerResponse } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import {
+  type Choices,
   ConflictDecision,
   type DecidedMeanwhile,
   type ImportPhase,
@@ -14,7 +15,7 @@ import { ImportId } from "../../model/Ids.ts"
 import { PageRefused, type Visitor } from "../Browser.ts"
 import type { Misfit } from "../Field.tsx"
 import { seeOther } from "../Html.ts"
-import { type Words, wordsIn } from "../languages/Words.tsx"
+import { type Values, type Words, wordsIn } from "../languages/Words.tsx"
 import { idOf, makePageHandlers, numberOf } from "../PageHandlers.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { conflictField, replaceField, seenField } from "./Conflicts.tsx"
@@ -31,8 +32,14 @@ const unreadable = new PageRefused({
   next: { path: paths.imports, name: "To the imports" }
 })
 
-const refused = (id: ImportId, title: string, message: string) =>
-  new PageRefused({ status: 400, title, message, next: { path: pageOf(paths.import, id), name: "To the import" } })
+const refused = (id: ImportId, title: string, message: string, values: Values = {}) =>
+  new PageRefused({
+    status: 400,
+    title,
+    message,
+    values,
+    next: { path: pageOf(paths.import, id), name: "To the import" }
+  })
 
 /** The fields of conflicts, by the number of the conflict. */
 const fieldsOf = <A,>(
@@ -151,14 +158,41 @@ const toConflicts = (id: ImportId, note: string, form: Parameters): Done => {
     : seeOther(listPath(id, "conflicts", filter, { ...(after > 0 && { after: String(after) }), note }))
 }
 
+/** Refuses if somebody else accepted the import first, with other decisions than this form has. */
+const requireDecisions = (
+  imports: Imports["Type"],
+  id: ImportId,
+  {
+    decisions,
+    rest,
+    shown
+  }: Pick<Choices, "decisions"> & { readonly shown: Choices["seen"]; readonly rest: ConflictDecision | undefined }
+) =>
+  Effect.gen(function* () {
+    const numbers = [...new Set([...shown.keys(), ...decisions.keys()])]
+    const conflicts = numbers.length === 0 ? [] : yield* imports.conflicts(id, 0, numbers.length, { numbers })
+    const others = conflicts.filter(({ conflict, decision }) => {
+      const own = decisions.get(conflict) ?? shown.get(conflict) ?? rest
+      return own !== undefined && own !== decision
+    })
+    if (others.length > 0)
+      return yield* refused(
+        id,
+        "Accepted with other decisions",
+        "Somebody accepted this import since you opened the page, and decided {count, plural, one {# conflict} other {# conflicts}} otherwise than you. Your decisions were not saved: the page of the import shows those that count.",
+        { count: others.length }
+      )
+  })
+
 /** The forms that decide, accept or discard an import under review. */
 export const makeReviewForms = Effect.gen(function* () {
   const imports = yield* Imports
   const showImport = yield* makeShowImport
   const { withForm } = yield* makePageHandlers
 
-  /** Carries out a form of an import. */
+  /** Carries out a form of an import. `title`: of the page that refuses it because the import is not under review. */
   const formOfImport = (
+    title: string,
     work: (
       id: ImportId,
       form: Parameters,
@@ -181,7 +215,7 @@ export const makeReviewForms = Effect.gen(function* () {
             )
           ),
           Effect.catchIf(isValidationFailed, () =>
-            Effect.flatMap(imports.get(id), ({ phase }) => refused(id, "Not accepted", phaseMessages[phase]))
+            Effect.flatMap(imports.get(id), ({ phase }) => refused(id, title, phaseMessages[phase]))
           )
         )
       })
@@ -218,14 +252,14 @@ export const makeReviewForms = Effect.gen(function* () {
     )
 
   return {
-    decide: formOfImport((id, form) =>
+    decide: formOfImport("Not decided", (id, form) =>
       Effect.gen(function* () {
         const { isEmpty, ...choices } = yield* choicesOf(form)
         yield* imports.decideEach(id, choices)
         return toConflicts(id, isEmpty ? "nothing" : "decided", form)
       })
     ),
-    decideAll: formOfImport((id, form) =>
+    decideAll: formOfImport("Not decided", (id, form) =>
       Effect.gen(function* () {
         const decision = form.get("decision")
         if (!isDecision(decision)) return yield* unreadable
@@ -235,7 +269,7 @@ export const makeReviewForms = Effect.gen(function* () {
         return toConflicts(id, isWritten ? "decided" : "kept", form)
       })
     ),
-    accept: formOfImport((id, form, visitor) =>
+    accept: formOfImport("Not accepted", (id, form, visitor) =>
       Effect.gen(function* () {
         const { summary } = yield* imports.get(id)
         const { decisions, seen, shown } = yield* choicesOf(form)
@@ -244,6 +278,7 @@ export const makeReviewForms = Effect.gen(function* () {
         // The person who accepts an import is responsible for every decision that the page showed.
         const accepting = imports.startAccepting(id, { decisions, seen: shown, rest, confirmsRemovals })
         return yield* unlessIn(["applying", "applied"], id, accepting).pipe(
+          Effect.zipRight(requireDecisions(imports, id, { decisions, shown, rest })),
           Effect.as(toImport(id, "accepted")),
           // A choice is never lost: the acceptance failed as a whole, so the choices are saved by themselves.
           Effect.catchTag("ReviewIncomplete", (error) =>
@@ -261,7 +296,7 @@ export const makeReviewForms = Effect.gen(function* () {
         )
       })
     ),
-    discard: formOfImport((id) =>
+    discard: formOfImport("Not discarded", (id) =>
       Effect.as(unlessIn(["discarded"], id, imports.discard(id)), toImport(id, "discarded"))
     )
   }
