@@ -205,13 +205,19 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
         message: "Select something in the list first.",
         next: ["/products", "To products"]
       })
-      assertNotThere(yield* send({ ...collections, list: "product", do: "download", of: "selected" }))
+      // Entities of another kind or account are like deleted ones.
+      const gone = {
+        title: "Nothing of the selection is left",
+        message: "Everything that you selected was deleted meanwhile.",
+        next: ["/products", "To products"]
+      } as const
+      const ofSelected = { list: "product", do: "download", of: "selected", store_id: "" }
+      assertRefusal(yield* send({ ...collections, ...ofSelected }), 404, gone)
+      assertRefusal(yield* send({ [`publish-${crypto.randomUUID()}`]: "yes", ...ofSelected }), 404, gone)
       assertNotThere(yield* send({ ...both, do: "download", of: "selected", store_id: "x" }))
       const stranger = yield* aMerchant
       const others = csrfOf(yield* ask("/products", { cookie: stranger.cookie }))
-      assertNotThere(
-        yield* send({ ...both, csrf: others, do: "download", of: "selected", store_id: "" }, stranger.cookie)
-      )
+      assertRefusal(yield* send({ ...both, ...ofSelected, csrf: others }, stranger.cookie), 404, gone)
       assertNotThere(
         yield* send({ query: "", csrf: others, do: "download", of: "all", store_id: files.id }, stranger.cookie)
       )
