@@ -222,9 +222,8 @@ const itemMisfit = (
     return `must have at most ${precision} digits after the point`
   if (choices !== undefined && !choices.includes(value)) return `must be one of ${choices.join(", ")}`
   if (types !== typeRules) return undefined
-  const [quantity, lowest, highest] = [value, least ?? "", most ?? ""].map((text) => quantityOf(type, text))
-  if (quantity && lowest && isLess(quantity, lowest)) return `must be at least ${lowest.text}`
-  if (quantity && highest && isLess(highest, quantity)) return `must be at most ${highest.text}`
+  if (least !== undefined && isLess(type, value, least)) return `must be at least ${quantityOf(type, least)?.text}`
+  if (most !== undefined && isLess(type, most, value)) return `must be at most ${quantityOf(type, most)?.text}`
   if (domains !== undefined && !domains.includes(hostOf(value)))
     return `must be a URL whose host is one of ${domains.join(", ")}`
   return pattern === undefined || allows(pattern, value, valueLength) ? undefined : `must match the pattern ${pattern}`

@@ -47,10 +47,14 @@ const readers: ReadonlyMap<string, (text: string) => Quantity | undefined> = new
 /** The quantity of a value of a measurement, rating or time. Undefined: another type, or the text has none. */
 export const quantityOf = (type: string, text: string): Quantity | undefined => readers.get(type)?.(text)
 
-/** Whether a quantity is less than another. Amounts of different units are not, and neither are those that differ by rounding only. */
-export const isLess = (one: Quantity, other: Quantity): boolean => {
-  const rounding = 4 * Number.EPSILON * Math.max(Math.abs(one.amount), Math.abs(other.amount))
-  return one.unit === other.unit && other.amount - one.amount > rounding
+/**
+ * Whether a value of a type is less than another. Amounts of different units are not, and neither are those that differ by rounding only.
+ */
+export const isLess = (type: string, value: string, other: string): boolean => {
+  const [left, right] = [quantityOf(type, value), quantityOf(type, other)]
+  if (left === undefined || left.unit !== right?.unit) return false
+  const rounding = 4 * Number.EPSILON * Math.max(Math.abs(left.amount), Math.abs(right.amount))
+  return right.amount - left.amount > rounding
 }
 
 /** Whether the value of a rating lies on its own scale. */
