@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { SqlError } from "@effect/sql/SqlError"
 import { assert, describe, layer } from "@effect/vitest"
 import { Cause, type Context, Deferred, Effect, Exit, Fiber, Layer, Option, Runtime, Stream } from "effect"
+import { Workload } from "../../src/database/Deadlines.ts"
 import type { Lines } from "../../src/exports/CatalogLines.sql.ts"
 import type { ExportSelection } from "../../src/exports/ExportSelection.ts"
 import { Exports } from "../../src/exports/Exports.ts"
@@ -389,7 +390,12 @@ const titlesWhileWritten = (fault: Fault, selection: ExportSelection | null) =>
       [...ids.slice(0, 2), ...more].map((entityId) =>
         CatalogChange.SetAttributes({ entityId, values: { title: "after" } })
       )
-    ).pipe(Effect.provideService(CurrentActor, actor), Effect.orDie)
+    ).pipe(
+      Effect.provideService(CurrentActor, actor),
+      // Requests have their own pool. In the background, the export may hold all connections that the account may have, and waits for the writer.
+      Effect.provideService(Workload, "request"),
+      Effect.orDie
+    )
     let parts = 0
     const backends = new Set<number>()
     const own = yield* Effect.provide(ExportsRepo, fault === "own snapshot" ? layerOwnSnapshot : Layer.empty)
