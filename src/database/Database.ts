@@ -30,7 +30,7 @@ import { defaultShares, type Shares } from "./RateLimitSemaphores.ts"
 import { Replica, withReplica } from "./Replica.ts"
 import { ServerPools } from "./ServerPools.ts"
 import { makeEmbeddedClient, makeNodeClient, sessionOf, types } from "./Sessions.ts"
-import { HasFreeConnection } from "./SpareTransaction.ts"
+import { HasSpareConnection } from "./SpareTransaction.ts"
 import { WatchedClient, watchedOf } from "./WatchedClient.ts"
 
 /** The database cannot be opened. `message` names the place and the reason, never a password. */
@@ -218,13 +218,13 @@ const layerFromPool = (
     readonly nodes: NodeStates
   },
   listen: Listen | undefined,
-  hasFreeConnection?: () => boolean
+  hasSpareConnection?: () => boolean
 ): Layer.Layer<Database> =>
   Layer.mergeAll(
     // `NodePools` has the methods of a pool that @effect/sql-pg uses.
     Layer.orDie(PgClient.layerFromPool({ acquire: Effect.succeed(pool as pg.Pool) })),
     Layer.succeed(DirectQuery, direct),
-    Layer.succeed(HasFreeConnection, hasFreeConnection),
+    Layer.succeed(HasSpareConnection, hasSpareConnection),
     Layer.succeed(ClusterNodes, nodes),
     Layer.succeed(Notifications, listen)
   )
@@ -351,7 +351,7 @@ const openServer = (options: ServerOptions) =>
     const primary = layerFromPool(
       { pool: pools, direct: pools.direct(), nodes: pool.nodes },
       listenOf(options),
-      options.pooler === "transaction" ? undefined : () => pool.hasFree()
+      options.pooler === "transaction" ? undefined : () => pool.hasSpare()
     )
     const { readUrl } = options
     if (readUrl === undefined) return primary

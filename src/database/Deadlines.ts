@@ -68,9 +68,10 @@ export const defaultPoolSizes: PoolSizes = { requests: 10, writes: 5, background
 
 /**
  * The kind of work of a fiber. It decides the pool and the deadline of its statements. Surfaces set `request`; a transaction of a
- * request is a `write`. The default is background work. `migration` has no deadline.
+ * request is a `write`. The default is background work. An `export` holds a connection until it has read everything, so it takes no place
+ * of its account in the semaphores. `migration` has no deadline.
  */
-export type WorkloadName = "lookUp" | "request" | "write" | "background" | "scan" | "migration"
+export type WorkloadName = "lookUp" | "request" | "write" | "background" | "export" | "scan" | "migration"
 
 /** @effect-leakable-service */
 export class Workload extends Context.Reference<Workload>()("catalog/Workload", {
@@ -85,6 +86,7 @@ export const poolOf: Readonly<Record<WorkloadName, MainPool>> = {
   request: "requests",
   write: "writes",
   background: "background",
+  export: "background",
   scan: "background",
   migration: "background"
 }
@@ -101,6 +103,7 @@ export const clientDeadlines = (deadlines: Deadlines): Readonly<Record<WorkloadN
   request: deadlines.read + graceMillis,
   write: deadlines.write + graceMillis,
   background: deadlines.background + graceMillis,
+  export: deadlines.background + graceMillis,
   scan: deadlines.scan + graceMillis,
   migration: undefined
 })

@@ -85,12 +85,6 @@ export class RateLimitSemaphores {
     }
   }
 
-  /** Whether `take` would call `begin` immediately. */
-  hasRoomFor({ accountId, credentialId }: Holder): boolean {
-    const account = this.accounts.get(accountId)
-    return account === undefined || this.isOpenTo(account, credentialId)
-  }
-
   /** Returns a connection that `take` granted. */
   release({ accountId, credentialId }: Holder): void {
     const account = this.accounts.get(accountId)

@@ -108,11 +108,12 @@ const cancellation: Demand = { workload: "lookUp", holder: undefined, node: unde
 const demandOf = (nodes: NodeStates): Demand => {
   const fiber = Option.getOrUndefined(Fiber.getCurrentFiber())
   const services = fiber?.currentContext.unsafeMap
-  const holder = holderOf(services?.get(CurrentActor.key))
+  const actor: Actor | undefined = services?.get(CurrentActor.key)
+  const workload: WorkloadName = services?.get(Workload.key) ?? "background"
   return {
-    workload: services?.get(Workload.key) ?? "background",
-    holder,
-    node: nodes.isEmpty ? undefined : nodes.nodeOf(services?.get(StatementAccount.key) ?? holder?.accountId)
+    workload,
+    holder: workload === "export" ? undefined : holderOf(actor),
+    node: nodes.isEmpty ? undefined : nodes.nodeOf(services?.get(StatementAccount.key) ?? actor?.accountId)
   }
 }
 
@@ -203,15 +204,11 @@ export class ServerPools {
     this.connectAs(demand, callback)
   }
 
-  /** Whether the calling fiber would get a connection at once: an idle one, or a new one. */
-  hasFree(): boolean {
-    const { holder, workload } = this.demand()
-    const { pool, semaphores } = this.lanes[poolOf[workload]]
-    return (
-      pool.waitingCount === 0 &&
-      (pool.idleCount > 0 || pool.totalCount < (pool.options.max ?? 0)) &&
-      (holder === undefined || semaphores.hasRoomFor(holder))
-    )
+  /** Whether work in the background would get a connection at once, an idle one or a new one, and leave one to others. */
+  hasSpare(): boolean {
+    const { pool } = this.lanes.background
+    const inUse = pool.totalCount - pool.idleCount
+    return pool.waitingCount === 0 && inUse + 1 < (pool.options.max ?? 0)
   }
 
   /** Runs one statement on a free connection. Like `query` of `pg.Pool`, but without extra listeners, so it is cheaper. */

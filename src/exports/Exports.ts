@@ -1,5 +1,5 @@
 import { Array as Arr, Chunk, Context, Effect, Layer, Option, Stream } from "effect"
-import { asBackground } from "../database/Deadlines.ts"
+import { asBackground, Workload } from "../database/Deadlines.ts"
 import { maxImages } from "../imports/StoreProduct.ts"
 import { type CurrentActor, withAccountId } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
@@ -17,7 +17,7 @@ import { hasTagWithComma, hasTooManyImages, headerOf, recordsOf } from "./Shopif
 import { type ExportEnd, spool, type WriteExport } from "./Spool.ts"
 import type { StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
 
-/** Maximum number of exports that one process reads at the same time. Each uses a connection until it is read. */
+/** Maximum number of exports that one process reads at the same time. Each uses one of the connections for background work until it is read. */
 const maxAtOnce = 2
 
 /** Entities of one statement, by kind. The line of a collection names all its members, and those that each store has accepted. */
@@ -229,7 +229,7 @@ const make = Effect.gen(function* () {
             hasWritten ? Effect.die(new Unavailable({ reason: interrupted })) : reads(writeOnce, accountId, beside)
           )
         )
-      ).pipe(asBackground, semaphore.withPermits(1))
+      ).pipe(Effect.provideService(Workload, "export"), semaphore.withPermits(1))
     })
 
   const writeCatalog = (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>

@@ -9,7 +9,7 @@ import { makeSelected, type Selected } from "./Selected.sql.ts"
 import { makeStoreProducts, type StoreProducts } from "./StoreProducts.sql.ts"
 
 /**
- * Runs a read of an export. While another one runs, it uses a second connection that sees the same moment, if one is free at once.
+ * Runs a read of an export. While another one runs, it uses a second connection that sees the same moment, if there is a spare one.
  * Otherwise it waits for the export's own connection.
  */
 export type ReadBeside = <A, E, R>(read: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>

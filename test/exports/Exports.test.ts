@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { SqlError } from "@effect/sql/SqlError"
 import { assert, describe, layer } from "@effect/vitest"
-import { Cause, type Context, Deferred, Effect, Exit, Fiber, Layer, Option, Runtime, Stream } from "effect"
+import { Cause, type Context, Deferred, Effect, Exit, Fiber, Layer, Option, Queue, Runtime, Stream } from "effect"
 import { Workload } from "../../src/database/Deadlines.ts"
 import type { Lines } from "../../src/exports/CatalogLines.sql.ts"
 import type { ExportSelection } from "../../src/exports/ExportSelection.ts"
@@ -434,6 +434,27 @@ describe.skipIf(!serverAnswers)("an export while the catalog is written", () => 
         assert.deepStrictEqual((yield* titlesWhileWritten("none", selection)).titles, all)
         const mixed = yield* titlesWhileWritten("no snapshot", selection)
         assert.deepStrictEqual([...new Set(mixed.titles)], ["before", "after"])
+      })
+    )
+
+    it.effect("leaves a connection to other work of the account in the background, also while two exports run", () =>
+      Effect.gen(function* () {
+        const { actor } = yield* aWorld
+        yield* aProduct("Tent").pipe(actingAs(actor))
+        const { count } = yield* Exports
+        const sql = yield* SqlClient.SqlClient
+        const reading = yield* Queue.unbounded<number>()
+        const stuck = yield* inSmallParts(yield* ExportsRepo, (_, backend) =>
+          Effect.zipRight(Queue.offer(reading, backend), Effect.orDie(sql`SELECT pg_sleep(600)`))
+        )
+        const startOne = Effect.fork(exported.pipe(withRepo(stuck), actingAs(actor)))
+        const first = yield* startOne
+        // The first export reads its second part on a spare connection. The second export finds none.
+        const backends = yield* Queue.takeN(reading, 2)
+        const second = yield* startOne
+        assert.lengthOf(new Set([...backends, yield* Queue.take(reading)]), 3)
+        assert.strictEqual(yield* count({ kind: "product", filters: {} }).pipe(actingAs(actor)), 1)
+        yield* Fiber.interruptAll([first, second])
       })
     )
 
