@@ -211,7 +211,7 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
               ? sql``
               : sql`AND EXISTS (
                   SELECT FROM store_version v
-                  WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
+                  WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId} OFFSET 0
                 )`
           }
           ORDER BY e.change_seq LIMIT ${size * maxPlaces}

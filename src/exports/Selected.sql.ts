@@ -32,7 +32,7 @@ export const hintOf = (sql: SqlClient, selection: ExportSelection | null) =>
   sql.literal(selection === null ? readsAll : "ids" in selection ? planCustom : `${planCustom} ${readsAll}`)
 
 /** Makes the condition on an entity `e` that it is selected. */
-const makeIsSelected = (sql: SqlClient) => {
+export const makeIsSelected = (sql: SqlClient) => {
   const { ofWindow } = makeMerchantConditions(sql)
   return (accountId: AccountId, selection: ExportSelection): Fragment =>
     sql.and([
@@ -43,30 +43,35 @@ const makeIsSelected = (sql: SqlClient) => {
     ])
 }
 
-/** Makes the query for the ids of the selected entities. */
-export const makeSelectedIds = (sql: SqlClient) => {
+/** Makes the query for the entities (`id`, `kind`, `attributes`) that an export of products reads: those selected, or all, and their variants. */
+export const makeWithVariants = (sql: SqlClient) => {
   const isSelected = makeIsSelected(sql)
-  return (accountId: AccountId, selection: ExportSelection) =>
-    sql`SELECT e.id FROM entity e WHERE ${isSelected(accountId, selection)}`
-}
-
-/** Makes the query for the ids of the selected products and of their variants. */
-export const makeIdsWithVariants = (sql: SqlClient) => {
-  const selectedIds = makeSelectedIds(sql)
-  return (accountId: AccountId, selection: ExportSelection) => sql`
-    ${selectedIds(accountId, selection)}
-    UNION ALL
-    SELECT c.id FROM entity c
-    WHERE c.account_id = ${accountId} AND c.parent_id IN (${selectedIds(accountId, selection)})`
+  return (accountId: AccountId, selection: ExportSelection | null) =>
+    selection === null
+      ? sql`
+          SELECT e.id, e.kind, e.attributes FROM entity e
+          WHERE e.account_id = ${accountId} AND e.kind IN ('product', 'variant')`
+      : sql`
+          SELECT e.id, e.kind, e.attributes FROM entity e WHERE ${isSelected(accountId, selection)}
+          UNION ALL
+          SELECT c.id, c.kind, c.attributes
+          FROM entity e
+          CROSS JOIN LATERAL (
+            SELECT c.id, c.kind, c.attributes FROM entity c
+            WHERE c.account_id = ${accountId} AND c.parent_id = e.id OFFSET 0
+          ) c
+          WHERE ${isSelected(accountId, selection)}`
 }
 
 export const makeSelected = (sql: SqlClient): Selected => {
   const isSelected = makeIsSelected(sql)
 
-  const countOf = (idsOf: ReturnType<typeof makeSelectedIds>) => {
+  const withVariants = makeWithVariants(sql)
+
+  const countOf = (entitiesOf: (accountId: AccountId, selection: ExportSelection) => Fragment) => {
     const read = findSingle(Schema.Struct({ count: Schema.Number }))(
       (accountId: AccountId, selection: ExportSelection) =>
-        sql`SELECT ${hintOf(sql, selection)} count(*)::float8 AS count FROM (${idsOf(accountId, selection)}) s`
+        sql`SELECT ${hintOf(sql, selection)} count(*)::float8 AS count FROM (${entitiesOf(accountId, selection)}) s`
     )
     return (accountId: AccountId, selection: ExportSelection) =>
       Effect.map(read(accountId, selection), ({ count }) => count)
@@ -81,8 +86,10 @@ export const makeSelected = (sql: SqlClient): Selected => {
   )
 
   return {
-    countSelected: countOf(makeSelectedIds(sql)),
-    countWithVariants: countOf(makeIdsWithVariants(sql)),
+    countSelected: countOf(
+      (accountId, selection) => sql`SELECT e.id FROM entity e WHERE ${isSelected(accountId, selection)}`
+    ),
+    countWithVariants: countOf(withVariants),
     selected: (accountId, selection, after, limit) =>
       Effect.map(read(accountId, selection, after, limit), (rows) => ({
         ids: rows.map(({ id }) => id),

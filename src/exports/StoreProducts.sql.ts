@@ -8,7 +8,7 @@ import { builtInFields } from "../model/Attribute.ts"
 import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
 import { inPart, jsonList, jsonObject, type Part } from "./CatalogLines.sql.ts"
 import type { ExportSelection } from "./ExportSelection.ts"
-import { hintOf, makeIdsWithVariants, makeSelectedIds } from "./Selected.sql.ts"
+import { hintOf, makeIsSelected, makeWithVariants } from "./Selected.sql.ts"
 import { csvKeys, type ExportedProduct, type MetafieldColumn } from "./ShopifyCsvWriter.ts"
 
 /** The counts that an export of a store's products reports first. */
@@ -65,6 +65,18 @@ export interface StoreProducts {
   ) => Effect.Effect<ReadonlyArray<StoreProductRow>>
 }
 
+/**
+ * What the store has of an entity. OFFSET 0: it is looked up by its key. While the tables have no statistics, after a first import or on
+ * the embedded engine, PostgreSQL would compare each entity with all entities of the store.
+ */
+const makeVersionOf =
+  (sql: SqlClient) =>
+  (accountId: AccountId, storeId: StoreId, id: Fragment, condition = sql`true`) =>
+    sql`(
+      SELECT o.entity_id, o.overrides FROM store_version o
+      WHERE o.account_id = ${accountId} AND o.entity_id = ${id} AND o.store_id = ${storeId} AND ${condition} OFFSET 0
+    )`
+
 /** The list `Valued.values` of an entity with these values (jsonb). OFFSET 0: they are merged once, not once for each key. */
 const makeValued =
   (sql: SqlClient) => (values: Fragment, owner: keyof typeof csvKeys, metafields: ReadonlyArray<MetafieldColumn>) => {
@@ -83,13 +95,14 @@ const makeValued =
  */
 const makeReadProducts = (sql: SqlClient): StoreProducts["products"] => {
   const valued = makeValued(sql)
+  const versionOf = makeVersionOf(sql)
   return (accountId, storeId, part, metafields) => {
+    const fileVersion = versionOf(accountId, storeId, sql`m.id`)
     const imageUrl = sql`
       SELECT coalesce(mv.overrides #>> '{url,value}', m.attributes #>> '{url,value}')
       FROM entity_media g
       JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id
-      LEFT JOIN store_version mv
-        ON mv.account_id = ${accountId} AND mv.entity_id = m.id AND mv.store_id = ${storeId}
+      LEFT JOIN LATERAL ${fileVersion} mv ON true
       WHERE g.account_id = ${accountId} AND g.entity_id = c.id AND ${storeId}::uuid = ANY(g.store_ids)
       ORDER BY g.position, g.media_id
       LIMIT 1`
@@ -111,21 +124,20 @@ const makeReadProducts = (sql: SqlClient): StoreProducts["products"] => {
       variants: sql`
         SELECT ${jsonList(sql, variant, sql`c.position, c.id`)}
         FROM entity c
-        JOIN store_version cv ON cv.account_id = ${accountId} AND cv.entity_id = c.id AND cv.store_id = ${storeId}
+        CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`c.id`)} cv
         WHERE c.account_id = ${accountId} AND c.parent_id = e.id`,
       images: sql`
         SELECT ${jsonList(sql, image, sql`g.position, g.media_id`)}
         FROM entity_media g
         JOIN entity m ON m.account_id = ${accountId} AND m.id = g.media_id
-        LEFT JOIN store_version mv
-          ON mv.account_id = ${accountId} AND mv.entity_id = m.id AND mv.store_id = ${storeId}
+        LEFT JOIN LATERAL ${fileVersion} mv ON true
         WHERE g.account_id = ${accountId} AND g.entity_id = e.id AND ${storeId}::uuid = ANY(g.store_ids)`
     })
     return Effect.map(
       orDie(sql<{ readonly product: string }>`
         SELECT ${sql.literal(planCustom)} ${product} AS product
         FROM entity e
-        JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
+        CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`)} v
         WHERE e.account_id = ${accountId} AND e.kind = 'product' AND ${inPart(sql, part)}`),
       (rows) => rows.map(({ product }): StoreProductRow => JSON.parse(product))
     )
@@ -133,9 +145,9 @@ const makeReadProducts = (sql: SqlClient): StoreProducts["products"] => {
 }
 
 export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
-  const selectedIds = makeSelectedIds(sql)
-
-  const idsWithVariants = makeIdsWithVariants(sql)
+  const isSelected = makeIsSelected(sql)
+  const versionOf = makeVersionOf(sql)
+  const withVariants = makeWithVariants(sql)
 
   const readOverview = findAll(Overview)(
     (accountId: AccountId, storeId: StoreId, selection: ExportSelection | null) => sql`
@@ -148,17 +160,20 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
         FROM (
           SELECT coalesce(v.overrides #>> '{title,value}', e.attributes #>> '{title,value}', '') AS title,
                  coalesce(v.overrides #>> '{handle,value}', e.attributes #>> '{handle,value}', '') AS handle
-          FROM store_version v
-          JOIN entity e ON e.account_id = ${accountId} AND e.id = v.entity_id AND e.kind = 'product'
-          WHERE v.account_id = ${accountId} AND v.store_id = ${storeId}
-          ${selection === null ? sql`` : sql`AND v.entity_id IN (${selectedIds(accountId, selection)})`}
+          FROM entity e
+          CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`)} v
+          WHERE ${
+            selection === null
+              ? sql`e.account_id = ${accountId} AND e.kind = 'product'`
+              : isSelected(accountId, selection)
+          }
         ) o
       ) p ${hintOf(sql, selection)}`
   )
 
   const readMetafields = findAll(Metafield)(
     (accountId: AccountId, storeId: StoreId, selection: ExportSelection | null) => {
-      const among = selection === null ? sql`` : sql`AND e.id IN (${idsWithVariants(accountId, selection)})`
+      const entities = withVariants(accountId, selection)
       return sql`
       SELECT k.kind AS owner, k.key,
              coalesce((
@@ -172,20 +187,12 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
         SELECT DISTINCT o.kind, a.key
         FROM (
           SELECT e.kind, e.attributes - ${builtInKeys}::text[] AS more
-          FROM entity e
-          WHERE e.account_id = ${accountId} AND e.kind IN ('product', 'variant')
-            AND e.attributes - ${builtInKeys}::text[] <> '{}'
-            AND EXISTS (
-              SELECT FROM store_version v
-              WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ${storeId}
-            )
-            ${among}
+          FROM (${entities}) e
+          WHERE e.attributes - ${builtInKeys}::text[] <> '{}' AND EXISTS ${versionOf(accountId, storeId, sql`e.id`)}
           UNION ALL
           SELECT e.kind, v.overrides AS more
-          FROM store_version v
-          JOIN entity e ON e.account_id = ${accountId} AND e.id = v.entity_id AND e.kind IN ('product', 'variant')
-          WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.overrides <> '{}'
-            ${among}
+          FROM (${entities}) e
+          CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`, sql`o.overrides <> '{}'`)} v
         ) o
         CROSS JOIN LATERAL jsonb_object_keys(o.more) AS a (key)
         WHERE strpos(a.key, '.') > 0
