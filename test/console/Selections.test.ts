@@ -379,8 +379,10 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
             message:
               "the product was published to a store, or imported from one: delete it in that store, then refresh the store"
           }
-        ]
+        ],
+        deleted: [{ id: lamp, kind: "product", name: "Lamp" }]
       })
+      assert.include(textOf(yield* ask(`/jobs/${job.id}`, { cookie })), ` Deleted Lamp Product ${lamp}`)
       assert.strictEqual((yield* ask(`/entity?id=${lamp}`, { cookie })).status, 404)
       assert.strictEqual((yield* ask(`/entity?id=${tent}`, { cookie })).status, 200)
 
@@ -393,7 +395,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       // A form that is sent twice leads to one job.
       const form = reviewed(one, "/selection/delete")
       const begun = yield* erase(form)
-      yield* finish(begun)
+      assert.deepInclude(yield* finish(begun), { deleted: [{ id: cloak, kind: "product", name: "Cloak" }] })
       assert.strictEqual((yield* erase(form)).headers.get("location"), begun.headers.get("location"))
       assertRefusal(yield* erase({ ...form, id: yield* mintId(JobId), do: "begin" }), 404, allGone)
       assert.strictEqual((yield* ask(`/entity?id=${cloak}`, { cookie })).status, 404)
