@@ -426,6 +426,35 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
     })
   )
 
+  it.effect("the page of a product that a store has a variant of names why it cannot be taken off or deleted", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, cookie, files, shop } = yield* aSelection
+      const on = [shop, files]
+      const lamp = yield* actingAs(actor)(anEntity("product", { title: "Lamp" }, { on }))
+      const variant = yield* actingAs(actor)(anEntity("variant", { sku: "L-1" }, { on, of: lamp }))
+      const page = (as = cookie) => Effect.map(ask(`/entity?id=${lamp}`, { cookie: as }), ({ text }) => text)
+      const offered = (text: string) =>
+        [...text.matchAll(/aria-label="Take off ([^"]*)"/g)].map(([, store]) => store).sort()
+      const why = {
+        remove: "The store has a variant of this product, or may have it, so the product cannot be taken off.",
+        delete: "A store has a variant of this product, or may have it, so the product cannot be deleted."
+      }
+      const before = yield* page()
+      assert.deepStrictEqual(offered(before), [shop.domain, files.domain].sort())
+      assert.include(before, 'action="/selection/delete"')
+      for (const words of Object.values(why)) assert.notInclude(before, words)
+      yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
+        apply([CatalogChange.AcceptPublish({ entityId: variant, storeId: shop.id })])
+      ).pipe(actingAs(actor))
+      const after = yield* page()
+      assert.deepStrictEqual(offered(after), [files.domain])
+      assert.notInclude(after, 'action="/selection/delete"')
+      for (const words of Object.values(why)) assert.lengthOf(after.split(words), 2)
+      const { cookie: viewer } = yield* aBrowser(accountId, `viewer-${accountId}@example.com`, "view")
+      for (const words of Object.values(why)) assert.notInclude(yield* page(viewer), words)
+    })
+  )
+
   it.effect("publish: the store, the review, then the page of the job, also for everything that the filters find", () =>
     Effect.gen(function* () {
       const { cookie, files, finish, jobs, publish, set, shop, stove, tent } = yield* aSelection
