@@ -30,6 +30,7 @@ import {
   type BulkItem,
   type BulkWork,
   decideStep,
+  deletedBy,
   deletionDecision,
   fieldDecision,
   noRevision,
@@ -158,18 +159,18 @@ export const makeBulkKinds = Effect.gen(function* () {
         changes.applyRemedy([...ids, ...parts], (before: LockedCatalog) =>
           Effect.gen(function* () {
             const isGone = storeId !== null && !before.storeIds.includes(storeId)
-            if (isGone) return { changes: [], refused: [], isGone, before: before.revisions }
+            if (isGone) return { changes: [], refused: [], isGone, before }
             const { along, decide } = yield* decisionsOf(accountId, input, items, before)
             const step = decideStep(kind, items, before, decide)
-            return { ...step, changes: [...step.changes, ...along], isGone, before: before.revisions }
+            return { ...step, changes: [...step.changes, ...along], isGone, before }
           })
         )
       )
       if (remedy.isGone) return yield* storeGone()
-      const isChanged = ({ id }: BulkItem) =>
-        locked.revisions.get(id) !== remedy.before.get(id) || (remedy.before.has(id) && !locked.aggregates.has(id))
-      const changed = existing.filter(isChanged).length
-      return { changed, refused: remedy.refused }
+      const deleted = deletedBy(existing, remedy.before, locked)
+      const isChanged = ({ id }: BulkItem) => locked.revisions.get(id) !== remedy.before.revisions.get(id)
+      const changed = change._tag === "Delete" ? deleted.length : existing.filter(isChanged).length
+      return { changed, deleted, refused: remedy.refused }
     })
 
   return [
@@ -193,13 +194,14 @@ export const makeBulkKinds = Effect.gen(function* () {
           const taken = writesParts(work.change) ? Math.ceil(size / 4) : size
           const items = yield* repo.take(accountId, id, taken)
           if (items.length === 0) return { _tag: "Progress", cursor: null, done: 0 }
-          const { changed, refused } = yield* write(accountId, work, items)
+          const { changed, deleted, refused } = yield* write(accountId, work, items)
           return {
             _tag: "Progress",
             cursor: place + items.length,
             done: items.length,
             counts: { changed, unchanged: items.length - changed - refused.length, refused: refused.length },
-            errors: refused
+            errors: refused,
+            deleted
           }
         })
     })

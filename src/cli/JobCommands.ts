@@ -1,7 +1,7 @@
 import { Command } from "@effect/cli"
 import { Console, Effect, type Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import { authorName, isLocking, isOpen, isResumable, type Job, jobKinds } from "../jobs/Job.ts"
+import { authorName, countUnnamed, isLocking, isOpen, isResumable, type Job, jobKinds } from "../jobs/Job.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { argument } from "./Flags.ts"
@@ -26,6 +26,8 @@ export const linesOfJob = (job: Job, account: Option.Option<string>) => [
   ...(job.error_count > job.errors.length
     ? [`  and ${formatCount(job.error_count - job.errors.length)} more refusals`]
     : []),
+  ...job.deleted.map(({ id, kind, name }) => `  deleted ${kind}${name === "" ? "" : ` ${name}`} (${id})`),
+  ...(countUnnamed(job) > 0 ? [`  and ${formatCount(countUnnamed(job))} more deleted`] : []),
   ...(job.problem === null ? [] : [`  ${job.problem.why}`, `  ${job.problem.next}`]),
   ...(isLocking(job) ? ["  The account is locked until the job is resumed or cancelled."] : []),
   ...(isResumable(job) ? [`Next: ${hint(`jobs resume ${job.id}`, account)}`] : [])
@@ -51,7 +53,7 @@ const show = Command.make("show", { id: jobId, account, json }, ({ account, id, 
     const job = yield* (yield* AdminClient).showJob({ account, id })
     yield* answer(json, job, linesOfJob(job, account))
   }).pipe(Effect.catchTag("NotFound", missing(account, id)), withAdmin)
-).pipe(Command.withDescription("Show a job with its progress, result and refusals."))
+).pipe(Command.withDescription("Show a job with its progress, result, refusals and deleted entities."))
 
 const changed = {
   pause: ({ title }: Job) => `Paused: ${title}. Finished steps are not undone.`,

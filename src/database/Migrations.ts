@@ -36,7 +36,8 @@ export const names: ReadonlyArray<string> = [
   "0012_data_out",
   "0013_demo",
   "0014_may_be_live",
-  "0015_deletions"
+  "0015_deletions",
+  "0016_deleted_entities"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

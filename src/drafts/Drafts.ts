@@ -3,7 +3,7 @@ import { type GalleryEntry, variantsByProduct } from "../catalog/Aggregate.ts"
 import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import type { ProjectionsRecord } from "../catalog/CatalogRows.ts"
 import type { EntityRecord } from "../catalog/Entity.ts"
-import { CurrentActor } from "../model/Actor.ts"
+import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { type Attributes, EntityKind, effective, toTriples } from "../model/Attribute.ts"
 import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { NotFound } from "../model/Errors.ts"
@@ -21,6 +21,7 @@ import {
   draftStateOf,
   type UpdatedLayer
 } from "./DraftWrite.ts"
+import { EntityUsesRepo } from "./EntityUsesRepo.ts"
 import { type HistoryFilter, maxHistoryEntries } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
 import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
@@ -369,6 +370,7 @@ const make = Effect.gen(function* () {
   const write = makeWrite(changes)
   const writeMoved = makeWriteMoved(catalog, write)
   const definitions = yield* MetafieldDefinitions
+  const uses = yield* EntityUsesRepo
 
   const updateAll = (id: EntityId, updates: ReadonlyArray<readonly [layer: UpdatedLayer, request: AttributesUpdate]>) =>
     Effect.gen(function* () {
@@ -395,6 +397,8 @@ const make = Effect.gen(function* () {
   const update = (id: EntityId, layer: UpdatedLayer, request: AttributesUpdate) => updateAll(id, [[layer, request]])
 
   return {
+    /** The stores that a product cannot leave because of its variants. Empty for other kinds. */
+    storesOfHeldVariants: (id: EntityId) => withAccountId((accountId) => uses.storesOfHeldVariants(accountId, id)),
     /**
      * Creates an entity with canonical values; a product with its first variant, a variant on all stores of its product. ValidationFailed:
      * also if the id is taken (`id`), or another variant of the product has the same option values. NotFound: the product, the entity whose

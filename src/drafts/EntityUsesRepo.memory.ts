@@ -3,12 +3,19 @@ import { MemoryStore } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { type EntityUse, EntityUsesRepo } from "./EntityUsesRepo.ts"
+import { holdOf } from "./StoreMembership.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. There are no imports in memory. */
 export const layerEntityUsesRepoMemory = Layer.effect(
   EntityUsesRepo,
   Effect.map(MemoryStore, (store) => ({
     isImporting: () => Effect.succeed(false),
+    storesOfHeldVariants: (accountId, productId) =>
+      Effect.map(Ref.get(store), (state) => {
+        const all = [...(state.get(accountId)?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
+        const versions = all.filter(({ parentId }) => parentId === productId).flatMap((variant) => variant.versions)
+        return new Set(versions.filter((version) => holdOf(version) !== undefined).map(({ storeId }) => storeId))
+      }),
     partsOf: (accountId, ids) =>
       Effect.map(Ref.get(store), (state) => {
         const all = [...(state.get(accountId)?.entities.values() ?? [])].map(({ aggregate }) => aggregate)

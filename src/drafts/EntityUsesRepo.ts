@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { variantsAndMedia } from "../catalog/CatalogLookUps.sql.ts"
 import { planCustom } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
-import { type AccountId, EntityId } from "../model/Ids.ts"
+import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
 
 /**
  * What refers to an entity. `gallery`: an entity whose gallery has the media file. `collection`: a collection with the product. `drop`: a
@@ -18,7 +18,7 @@ export const EntityUse = Schema.Struct({
 })
 export type EntityUse = typeof EntityUse.Type
 
-/** What must be known before entities are deleted. */
+/** What must be known before entities are deleted or taken off stores. */
 export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
   EntityUsesRepo,
   {
@@ -29,6 +29,8 @@ export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
     readonly partsOf: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<EntityId>>
     /** What refers to these entities, apart from themselves. Call it under the locks of the entities. */
     readonly usesOf: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<EntityUse>>
+    /** The stores that have a variant of the product, or may have it, and those to which one is being published. */
+    readonly storesOfHeldVariants: (accountId: AccountId, productId: EntityId) => Effect.Effect<ReadonlySet<StoreId>>
     /** Whether an import is open. Its comparison may refer to any entity. While the caller shares the import lock, no import begins. */
     readonly isImporting: (accountId: AccountId) => Effect.Effect<boolean>
   }
@@ -103,6 +105,19 @@ export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
           ) u ${planned}`
       )
 
+      const storesOfHeldVariants = findAll(Schema.Struct({ id: StoreId }))(
+        (accountId: AccountId, productId: EntityId) => sql`
+          SELECT DISTINCT v.store_id AS id
+          FROM entity e
+          CROSS JOIN LATERAL (
+            SELECT o.store_id FROM store_version o
+            WHERE o.account_id = ${accountId} AND o.entity_id = e.id
+              AND (o.accepted IS NOT NULL OR o.platform_id IS NOT NULL OR o.may_be_live OR o.last_publish_status = 'pending')
+            OFFSET 0
+          ) v
+          WHERE e.account_id = ${accountId} AND e.parent_id = ${productId} ${planned}`
+      )
+
       const findImport = findSingle(Schema.Struct({ isOpen: Schema.Boolean }))(
         (accountId: AccountId) => sql`
           SELECT EXISTS (
@@ -114,6 +129,8 @@ export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
       return {
         partsOf: (accountId, ids) => Effect.map(partsOf(accountId, ids), (rows) => rows.map(({ id }) => id)),
         usesOf,
+        storesOfHeldVariants: (accountId, productId) =>
+          Effect.map(storesOfHeldVariants(accountId, productId), (rows) => new Set(rows.map(({ id }) => id))),
         isImporting: (accountId) => Effect.map(findImport(accountId), ({ isOpen }) => isOpen)
       }
     })

@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { HistoryActor } from "../drafts/History.ts"
 import { ActorJson } from "../model/Actor.ts"
-import { AccountId, JobId } from "../model/Ids.ts"
+import { EntityKind } from "../model/Attribute.ts"
+import { AccountId, EntityId, JobId } from "../model/Ids.ts"
 import { Timestamp, toMillis } from "../model/Timestamp.ts"
 
 /**
@@ -74,6 +75,10 @@ export const claimedKinds: ReadonlyArray<JobKindName> = JobKindName.literals.fil
 export const JobError = Schema.Struct({ item: Schema.String, message: Schema.String })
 export type JobError = typeof JobError.Type
 
+/** An entity that a job deleted. `name`: as lists named it; empty if it had no name. */
+export const DeletedEntity = Schema.Struct({ id: EntityId, kind: EntityKind, name: Schema.String })
+export type DeletedEntity = typeof DeletedEntity.Type
+
 /** Why a job refuses an entity that was deleted, or that never existed in the account. */
 export const noLongerExists = "it no longer exists"
 
@@ -84,8 +89,8 @@ export const noneExists = "nothing that was selected exists any more"
 export const JobProblem = Schema.Struct({ why: Schema.String, next: Schema.String })
 export type JobProblem = typeof JobProblem.Type
 
-/** Maximum number of refused items that a job keeps. */
-export const maxJobErrors = 100
+/** Maximum number of refused items that a job keeps, and of deleted entities. */
+export const maxJobItems = 100
 
 /** A job as commands and pages show it. */
 export const Job = Schema.Struct({
@@ -101,6 +106,8 @@ export const Job = Schema.Struct({
   /** The first 100 refused items. */
   errors: Schema.Array(JobError),
   error_count: Schema.Number,
+  /** The first 100 deleted entities. A server of an older version does not send them. */
+  deleted: Schema.optionalWith(Schema.Array(DeletedEntity), { default: () => [] }),
   problem: Schema.NullOr(JobProblem),
   waiting_for: Schema.NullOr(Schema.String),
   /** The actor that created the job. */
@@ -123,6 +130,10 @@ export const authorName = ({ author, kind }: Job): string =>
   automaticKinds.includes(kind)
     ? "the service"
     : (author.name ?? (author.kind === "cli" ? "the command line" : author.kind))
+
+/** Number of entities that a job deleted and does not name. */
+export const countUnnamed = ({ deleted, result }: Pick<Job, "deleted" | "result">): number =>
+  deleted.length === 0 ? 0 : Math.max(0, (result.changed ?? 0) - deleted.length)
 
 const open: ReadonlyArray<JobState> = ["queued", "running", "paused"]
 

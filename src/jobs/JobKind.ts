@@ -2,13 +2,13 @@ import { Effect, Schema } from "effect"
 import type { WorkloadName } from "../database/Deadlines.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
-import type { JobError, JobKindName, JobStopped } from "./Job.ts"
+import type { DeletedEntity, JobError, JobKindName, JobStopped } from "./Job.ts"
 
 /**
  * The result of one step.
  *
  * `Progress`: `cursor` is where the next step begins; null: the job is done. `done`: items of this step. `counts` are added to
- * the job's result. `total`: the number of all items, if a step finds it out; then `done` counts the items of all steps. `Wait`: nothing was done and the step is repeated after `seconds` (default 5); `why` completes
+ * the job's result, `errors` and `deleted` to its lists. `total`: the number of all items, if a step finds it out; then `done` counts the items of all steps. `Wait`: nothing was done and the step is repeated after `seconds` (default 5); `why` completes
  * "waits for". `Deleted`: the step deleted the job itself.
  */
 export type StepResult<Cursor> =
@@ -19,6 +19,7 @@ export type StepResult<Cursor> =
       readonly total?: number
       readonly counts?: Readonly<Record<string, number>>
       readonly errors?: ReadonlyArray<JobError>
+      readonly deleted?: ReadonlyArray<DeletedEntity>
     }
   | { readonly _tag: "Wait"; readonly why: string; readonly seconds?: number }
   | { readonly _tag: "Deleted" }

@@ -7,7 +7,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { automaticKinds, ClaimedJob, claimedKinds, type JobClaim, maxJobErrors, ownedKinds } from "./Job.ts"
+import { automaticKinds, ClaimedJob, claimedKinds, type JobClaim, maxJobItems, ownedKinds } from "./Job.ts"
 import type { JobsRepo } from "./JobsRepo.ts"
 import { makeJobTurns } from "./JobTurns.ts"
 
@@ -82,6 +82,13 @@ export const makeJobLeases = (
       FOR UPDATE OF j`
   )
 
+  /** A list of the job with these items at its end, up to the maximum. */
+  const withItems = (column: "errors" | "deleted", items: ReadonlyArray<unknown>) => {
+    const list = sql`j.${sql.literal(column)}`
+    return sql`CASE WHEN jsonb_array_length(${list}) >= ${maxJobItems} THEN ${list} ELSE jsonb_path_query_array(
+      ${list} || ${JSON.stringify(items)}::jsonb, ${`$[0 to ${maxJobItems - 1}]`}::jsonpath) END`
+  }
+
   return {
     claim: (only, leaseSeconds) =>
       Effect.gen(function* () {
@@ -106,7 +113,7 @@ export const makeJobLeases = (
           AND j.kind = ANY(${ownedKinds}::text[])
         RETURNING j.id`.pipe(hasRows),
     lockClaimed,
-    save: ({ accountId, claim, id }, { counts, cursor, done, errors, total }, leaseSeconds) =>
+    save: ({ accountId, claim, id }, { counts, cursor, deleted = [], done, errors, total }, leaseSeconds) =>
       sql`
         UPDATE job j
         SET cursor = ${cursor === null ? null : JSON.stringify(cursor)}::jsonb, attempts = 0, waiting_for = NULL,
@@ -115,8 +122,7 @@ export const makeJobLeases = (
               SELECT coalesce(jsonb_object_agg(c.key, c.value::numeric + coalesce((j.result ->> c.key)::numeric, 0)), '{}')
               FROM jsonb_each_text(${JSON.stringify(counts)}::jsonb) AS c (key, value)
             ),
-            errors = CASE WHEN jsonb_array_length(j.errors) >= ${maxJobErrors} THEN j.errors ELSE jsonb_path_query_array(
-              j.errors || ${JSON.stringify(errors)}::jsonb, ${`$[0 to ${maxJobErrors - 1}]`}::jsonpath) END,
+            errors = ${withItems("errors", errors)}, deleted = ${withItems("deleted", deleted)},
             error_count = j.error_count + ${errors.length},
             state = ${cursor === null ? "done" : "running"},
             claim = CASE WHEN ${cursor !== null} THEN j.claim END,

@@ -68,7 +68,8 @@ const makeSteps = Effect.gen(function* () {
                 done: result.done,
                 total: result.total,
                 counts: result.counts ?? {},
-                errors: result.errors ?? []
+                errors: result.errors ?? [],
+                deleted: result.deleted
               },
               leaseSeconds
             )

@@ -12,7 +12,7 @@ import {
   isOpen,
   type Job,
   type JobClaim,
-  maxJobErrors,
+  maxJobItems,
   ownedKinds
 } from "./Job.ts"
 import { JobsRepo } from "./JobsRepo.ts"
@@ -131,7 +131,7 @@ const makeLeases = (
       Effect.map(found(accountId, id), (each) =>
         each?.claim === claim ? Option.some({ input: each.input, cursor: each.cursor }) : Option.none()
       ),
-    save: (claimed, { counts, cursor, done, errors, total }, leaseSeconds) =>
+    save: (claimed, { counts, cursor, deleted = [], done, errors, total }, leaseSeconds) =>
       change(claimed, (before, millis) => ({
         ...before,
         cursor: stored(cursor),
@@ -150,7 +150,8 @@ const makeLeases = (
               Object.entries(counts).map(([name, count]) => [name, count + (before.job.result[name] ?? 0)])
             )
           },
-          errors: [...before.job.errors, ...errors].slice(0, maxJobErrors),
+          errors: [...before.job.errors, ...errors].slice(0, maxJobItems),
+          deleted: [...before.job.deleted, ...deleted].slice(0, maxJobItems),
           error_count: before.job.error_count + errors.length,
           ended_at: cursor === null ? fromMillis(millis) : null
         }
@@ -204,6 +205,7 @@ const makeRows = (
             result: {},
             errors: [],
             error_count: 0,
+            deleted: [],
             problem: null,
             waiting_for: null,
             author,

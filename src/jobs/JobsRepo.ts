@@ -5,7 +5,7 @@ import { makeWorkHints } from "../database/WorkHintsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
-import type { ClaimedJob, Job, JobClaim, JobError, JobKindName, JobProblem, JobState } from "./Job.ts"
+import type { ClaimedJob, DeletedEntity, Job, JobClaim, JobError, JobKindName, JobProblem, JobState } from "./Job.ts"
 import { makeJobLeases } from "./JobLeases.sql.ts"
 import { makeJobRows } from "./JobRows.sql.ts"
 
@@ -30,6 +30,7 @@ export interface SavedStep {
   readonly total?: number | undefined
   readonly counts: Readonly<Record<string, number>>
   readonly errors: ReadonlyArray<JobError>
+  readonly deleted?: ReadonlyArray<DeletedEntity> | undefined
 }
 
 /** Jobs of all accounts, their cursors and leases. */

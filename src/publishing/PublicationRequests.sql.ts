@@ -31,18 +31,30 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
       LIMIT 1`
   )
 
-  /** Finds which entities have another pending publication to the store that is of them, in the sense of a condition on `p` and `k`. */
-  const pendingAgain = (isOf: Fragment) =>
-    findAll(Schema.Struct({ id: EntityId }))(
-      (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>, id: PublicationId) => sql`
-        SELECT k.id FROM unnest(${ids}::uuid[]) AS k (id)
-        WHERE EXISTS (
-          SELECT FROM publication p
-          WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending' AND p.id <> ${id} AND ${isOf}
-        )`
-    )
-  const requestedAgain = pendingAgain(sql`p.entity_id = k.id`)
-  const broughtAgain = pendingAgain(sql`p.brings @> ARRAY[k.id]`)
+  const requestedAgain = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>, id: PublicationId) => sql`
+      SELECT k.id FROM unnest(${ids}::uuid[]) AS k (id)
+      WHERE EXISTS (
+        SELECT FROM publication p
+        WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending' AND p.id <> ${id}
+          AND p.entity_id = k.id
+      )`
+  )
+
+  const broughtAgain = findAll(Schema.Struct({ id: EntityId, isIncluded: Schema.Boolean }))(
+    (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>, id: PublicationId) => sql`
+      SELECT k.id, b."isIncluded" FROM unnest(${ids}::uuid[]) AS k (id)
+      CROSS JOIN LATERAL (
+        SELECT bool_or(
+                 p.entity_id = k.id
+                 OR coalesce(p.content -> 'carried', '[]') @> jsonb_build_array(jsonb_build_object('entityId', k.id))
+               ) AS "isIncluded"
+        FROM publication p
+        WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending' AND p.id <> ${id}
+          AND p.brings @> ARRAY[k.id]
+      ) b
+      WHERE b."isIncluded" IS NOT NULL`
+  )
 
   const ahead = findAll(Schema.Struct({ id: PublicationId }))(
     (accountId: AccountId, ids: ReadonlyArray<PublicationId>) => sql`
@@ -108,7 +120,7 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
         WHERE own.account_id = ${accountId}`.pipe(Effect.zipRight(hints?.add(accountId) ?? Effect.void), orDie),
     newest,
     requestedAgain: (...request) => Effect.map(requestedAgain(...request), toIds),
-    broughtAgain: (...request) => Effect.map(broughtAgain(...request), toIds),
+    broughtAgain: (...request) => Effect.map(broughtAgain(...request), byId),
     ahead: (accountId, ids) => Effect.map(ahead(accountId, ids), (rows) => rows.map(({ id }) => id)),
     related: (accountId, entityId, storeId) =>
       Effect.map(related(accountId, entityId, storeId), (rows) => rows.map(({ id }) => id)),

@@ -8,7 +8,7 @@ import type { PublishError } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
-import { toMemberVersion } from "./PublicationContent.ts"
+import { includedIds, toMemberVersion } from "./PublicationContent.ts"
 import { type FailedPublication, keptDays, type PublicationState, type PublishAttempt } from "./PublicationRecord.ts"
 import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 
@@ -73,14 +73,11 @@ const readVersions =
       )
     })
 
-/** Finds which entities have another open publication to the store that is of them, in the sense of `isOf`. */
-const pendingAgain =
-  (store: Store, isOf: (publication: MemoryPublication, id: EntityId) => boolean): Repo["requestedAgain"] =>
-  (accountId, storeId, ids, id) =>
-    Effect.map(publicationsOf(store, accountId), (all) => {
-      const others = all.filter((each) => isOpen(each) && each.storeId === storeId && each.id !== id)
-      return new Set(ids.filter((entityId) => others.some((each) => isOf(each, entityId))))
-    })
+/** The open publications to a store, without one. */
+const otherPending = (store: Store, accountId: AccountId, storeId: StoreId, id: PublicationId) =>
+  Effect.map(publicationsOf(store, accountId), (all) =>
+    all.filter((each) => isOpen(each) && each.storeId === storeId && each.id !== id)
+  )
 
 const makeRequests = (
   store: Store
@@ -115,8 +112,23 @@ const makeRequests = (
         all.findLast((each) => isOpen(each) && each.entityId === entityId && each.storeId === storeId)
       )
     ),
-  requestedAgain: pendingAgain(store, (each, entityId) => each.entityId === entityId),
-  broughtAgain: pendingAgain(store, (each, entityId) => each.entityIds.includes(entityId)),
+  requestedAgain: (accountId, storeId, ids, id) =>
+    Effect.map(
+      otherPending(store, accountId, storeId, id),
+      (others) => new Set(ids.filter((entityId) => others.some((each) => each.entityId === entityId)))
+    ),
+  broughtAgain: (accountId, storeId, ids, id) =>
+    Effect.map(
+      otherPending(store, accountId, storeId, id),
+      (others) =>
+        new Map(
+          ids.flatMap((entityId) => {
+            const bringing = others.filter(({ entityIds }) => entityIds.includes(entityId))
+            const isIncluded = bringing.some((each) => [each.entityId, ...includedIds(each.content)].includes(entityId))
+            return bringing.length === 0 ? [] : [[entityId, { isIncluded }] as const]
+          })
+        )
+    ),
   ahead: (accountId, ids) =>
     Effect.map(publicationsOf(store, accountId), (all) => {
       const line = new Set<PublicationId>()

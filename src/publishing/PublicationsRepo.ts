@@ -59,13 +59,16 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       entityIds: ReadonlyArray<EntityId>,
       id: PublicationId
     ) => Effect.Effect<ReadonlySet<EntityId>>
-    /** Returns which of these entities a pending publication to the store other than `id` writes or depends on. */
+    /**
+     * Returns which of these entities a pending publication to the store other than `id` writes or depends on. `isIncluded`: one of these
+     * publications is of the entity, or includes it.
+     */
     readonly broughtAgain: (
       accountId: AccountId,
       storeId: StoreId,
       entityIds: ReadonlyArray<EntityId>,
       id: PublicationId
-    ) => Effect.Effect<ReadonlySet<EntityId>>
+    ) => Effect.Effect<ReadonlyMap<EntityId, { readonly isIncluded: boolean }>>
     /** The publications with these ids, oldest first. Unknown ids are left out. */
     readonly find: (
       accountId: AccountId,

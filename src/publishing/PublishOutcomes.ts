@@ -53,14 +53,14 @@ const mayHaveWritten = (outcome: PublicationOutcome, earlier: ReadonlyArray<Publ
     earlier.some((attempt) => attempt.outcome !== null && unknownOutcomes.has(attempt.outcome)))
 
 /**
- * The changes of store versions that an outcome causes. If a newer publish request exists, the version stays pending.
+ * The changes of store versions that an outcome causes. `staysPending`: another publication will save an outcome of the entity.
  * `isOnStore`: false for entities that were removed from the store meanwhile. They are left out.
  */
 const toChanges = (
   outcome: PublicationOutcome,
   storeId: StoreId,
   isOnStore: (id: EntityId) => boolean,
-  requestedAgain: ReadonlySet<EntityId>,
+  staysPending: (id: EntityId) => boolean,
   mayBeLive: (id: EntityId) => boolean
 ): ReadonlyArray<CatalogChange> =>
   outcome._tag === "Failed"
@@ -68,15 +68,13 @@ const toChanges = (
         .filter(isOnStore)
         .flatMap((entityId) => [
           ...(mayBeLive(entityId) ? [CatalogChange.MarkMayBeLive({ entityId, storeId })] : []),
-          ...(requestedAgain.has(entityId)
-            ? []
-            : [CatalogChange.RefusePublish({ entityId, storeId, error: outcome.error })])
+          ...(staysPending(entityId) ? [] : [CatalogChange.RefusePublish({ entityId, storeId, error: outcome.error })])
         ])
     : [
         ...outcome.push.accepted
           .filter(({ entityId }) => isOnStore(entityId))
           .map(({ entityId, values }) =>
-            CatalogChange.AcceptPinned({ entityId, storeId, values, isRequestedAgain: requestedAgain.has(entityId) })
+            CatalogChange.AcceptPinned({ entityId, storeId, values, isRequestedAgain: staysPending(entityId) })
           ),
         ...[...outcome.published.platformIds]
           .filter(([id]) => isOnStore(id))
@@ -153,21 +151,27 @@ export const makeFinishPublication = Effect.gen(function* () {
       const requestedAgain = yield* repo.requestedAgain(accountId, storeId, [...entityIds, ...leftOut], id)
       const earlier = isFailed && claimed.attempts > 1 ? yield* repo.attempts(accountId, id) : []
       const isUncertain = mayHaveWritten(outcome, earlier)
-      // Another open publication may still bring these entities to the store.
-      const brought: ReadonlySet<EntityId> = isFailed
+      const brought = isFailed
         ? yield* repo.broughtAgain(accountId, storeId, entityIds, id)
-        : new Set()
+        : new Map<EntityId, { readonly isIncluded: boolean }>()
       const following = (yield* toFollowing(claimed, content, leftOut, locked, isUncertain)).filter(
         (each) => !requestedAgain.has(each.entityId)
       )
-      const isOnStore = (id: EntityId) => locked.aggregates.get(id)?.storeIds.includes(storeId) ?? false
+      const versionOf = (id: EntityId) =>
+        locked.aggregates.get(id)?.versions.find((version) => version.storeId === storeId)
+      const isOnStore = (id: EntityId) => versionOf(id) !== undefined
+      // A publication leaves out an included entity whose values the store has accepted meanwhile.
+      const staysPending = (id: EntityId) =>
+        requestedAgain.has(id) || (brought.get(id)?.isIncluded === true && versionOf(id)?.accepted === null)
+      // A publication that only depends on the entity saves no outcome of it, but may still bring it to the store.
+      const mayBeLive = (id: EntityId) => isUncertain || (brought.has(id) && !staysPending(id))
       const { firstOption } = isFailed ? {} : outcome.published
       const action = isFailed ? "publish_failed" : "published"
       yield* savePublishStates(
         accountId,
         locked,
         [
-          ...toChanges(outcome, storeId, isOnStore, requestedAgain, (id) => isUncertain || brought.has(id)),
+          ...toChanges(outcome, storeId, isOnStore, staysPending, mayBeLive),
           ...(firstOption === undefined
             ? []
             : acceptFormerValue(locked.aggregates, content.productId ?? entityId, storeId, firstOption, entityIds)),

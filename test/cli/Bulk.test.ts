@@ -93,6 +93,31 @@ describe.skipIf(!serverAnswers)("bulk changes on the command line", () => {
           yield* said("jobs", "list"),
           /done {7}Take 3 products off tern\.demo\.example {2}3 entities\n(.*\n)*.* {2}Add 1 product to/
         )
+        // As if a refresh had found that the store has it no longer.
+        yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `UPDATE store_version v SET accepted = NULL, platform_id = NULL
+             FROM entity e WHERE e.id = v.entity_id AND '${id}' IN (e.id, e.parent_id)`
+          )
+        )
+        const live = "was published to a store, or imported from one: delete it in that store, then refresh the store"
+        const deletion = yield* said("bulk", "delete", "product", "--all")
+        assert.match(
+          deletion,
+          new RegExp(
+            `^Delete 3 products \\(\\S+\\): done, 3 entities${counts(1, 2, 0)}(\n {2}product Hat [02]: the product ${live}){2}\n {2}deleted product Hat 1 \\(${id}\\)$`
+          )
+        )
+        const [, job = assert.fail("no id")] = /\((\S+)\)/.exec(deletion) ?? []
+        yield* Effect.promise(() =>
+          query(DATABASE_URL, `UPDATE job SET result = result || '{"changed": 1204}' WHERE id = '${job}'`)
+        )
+        assert.match(
+          yield* said("jobs", "show", job),
+          new RegExp(`\n {2}deleted product Hat 1 \\(${id}\\)\n {2}and 1,203 more deleted$`)
+        )
+        assert.deepInclude(yield* json("jobs", "show", job), { deleted: [{ id, kind: "product", name: "Hat 1" }] })
       })
     )
   })

@@ -3,10 +3,11 @@ import { Effect, Option } from "effect"
 import { DemoFailures } from "../../src/demo/DemoFailures.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
-import { JobId } from "../../src/model/Ids.ts"
+import { EntityId, JobId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { leaveImport } from "../support/PlantedLeases.ts"
@@ -146,6 +147,38 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
       assert.include(page.text, 'Failed publishes are shown on <a href="/">Home</a>.')
       // The page is updated when a publish ends.
       assert.match(page.text, new RegExp(`data-live="job:${id} publish"`))
+    })
+  )
+
+  it.effect("the page of a job names the deleted entities that the job keeps, and counts the others", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, cookie } = yield* aMerchant
+      const repo = yield* JobsRepo
+      const { id } = yield* (yield* Jobs)
+        .begin({ kind: "bulk_change", title: "Delete", subject: null, input: {}, total: 103 })
+        .pipe(actingAs(actor))
+      const path = `/jobs/${id}`
+      assert.notInclude(textOf(yield* assertPage(path, cookie)), "Deleted")
+      const claimed = Option.getOrThrow(yield* repo.claim({ accountId, id }, 30))
+      const [one, two] = [yield* mintId(EntityId), yield* mintId(EntityId)]
+      const step = {
+        cursor: 2,
+        done: 2,
+        counts: { changed: 2 },
+        errors: [],
+        deleted: [
+          { id: one, kind: "product", name: "<b>Tent</b>" },
+          { id: two, kind: "variant", name: "" }
+        ]
+      } as const
+      yield* repo.save(claimed, step, 30)
+      const named = `Deleted <b>Tent</b> Product ${one} Variant without a title Variant ${two}`
+      const few = yield* assertPage(path, cookie)
+      assert.include(few.text, "<bdi>&lt;b>Tent&lt;/b></bdi>")
+      assert.isTrue(textOf(few).replaceAll("&lt;", "<").endsWith(named), textOf(few))
+      yield* repo.save(claimed, { cursor: null, done: 101, counts: { changed: 101 }, errors: [] }, 30)
+      const many = textOf(yield* assertPage(path, cookie)).replaceAll("&lt;", "<")
+      assert.isTrue(many.endsWith(`${named} And 101 more.`), many)
     })
   )
 

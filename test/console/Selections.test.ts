@@ -379,8 +379,10 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
             message:
               "the product was published to a store, or imported from one: delete it in that store, then refresh the store"
           }
-        ]
+        ],
+        deleted: [{ id: lamp, kind: "product", name: "Lamp" }]
       })
+      assert.include(textOf(yield* ask(`/jobs/${job.id}`, { cookie })), ` Deleted Lamp Product ${lamp}`)
       assert.strictEqual((yield* ask(`/entity?id=${lamp}`, { cookie })).status, 404)
       assert.strictEqual((yield* ask(`/entity?id=${tent}`, { cookie })).status, 200)
 
@@ -393,7 +395,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       // A form that is sent twice leads to one job.
       const form = reviewed(one, "/selection/delete")
       const begun = yield* erase(form)
-      yield* finish(begun)
+      assert.deepInclude(yield* finish(begun), { deleted: [{ id: cloak, kind: "product", name: "Cloak" }] })
       assert.strictEqual((yield* erase(form)).headers.get("location"), begun.headers.get("location"))
       assertRefusal(yield* erase({ ...form, id: yield* mintId(JobId), do: "begin" }), 404, allGone)
       assert.strictEqual((yield* ask(`/entity?id=${cloak}`, { cookie })).status, 404)
@@ -421,6 +423,35 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       for (const words of Object.values(why)) assert.include(shown.text, words)
       const { cookie: viewer } = yield* aBrowser(accountId, `viewer-${accountId}@example.com`, "view")
       for (const words of Object.values(why)) assert.notInclude((yield* page(viewer)).text, words)
+    })
+  )
+
+  it.effect("the page of a product that a store has a variant of names why it cannot be taken off or deleted", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, cookie, files, shop } = yield* aSelection
+      const on = [shop, files]
+      const lamp = yield* actingAs(actor)(anEntity("product", { title: "Lamp" }, { on }))
+      const variant = yield* actingAs(actor)(anEntity("variant", { sku: "L-1" }, { on, of: lamp }))
+      const page = (as = cookie) => Effect.map(ask(`/entity?id=${lamp}`, { cookie: as }), ({ text }) => text)
+      const offered = (text: string) =>
+        [...text.matchAll(/aria-label="Take off ([^"]*)"/g)].map(([, store]) => store).sort()
+      const why = {
+        remove: "The store has a variant of this product, or may have it, so the product cannot be taken off.",
+        delete: "A store has a variant of this product, or may have it, so the product cannot be deleted."
+      }
+      const before = yield* page()
+      assert.deepStrictEqual(offered(before), [shop.domain, files.domain].sort())
+      assert.include(before, 'action="/selection/delete"')
+      for (const words of Object.values(why)) assert.notInclude(before, words)
+      yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
+        apply([CatalogChange.AcceptPublish({ entityId: variant, storeId: shop.id })])
+      ).pipe(actingAs(actor))
+      const after = yield* page()
+      assert.deepStrictEqual(offered(after), [files.domain])
+      assert.notInclude(after, 'action="/selection/delete"')
+      for (const words of Object.values(why)) assert.lengthOf(after.split(words), 2)
+      const { cookie: viewer } = yield* aBrowser(accountId, `viewer-${accountId}@example.com`, "view")
+      for (const words of Object.values(why)) assert.notInclude(yield* page(viewer), words)
     })
   )
 

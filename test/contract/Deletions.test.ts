@@ -1,8 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Array as Arr, Clock, Effect } from "effect"
 import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
 import { NewEntity } from "../../src/drafts/Creation.ts"
 import { Drops } from "../../src/drops/Drops.ts"
+import { countUnnamed, maxJobItems } from "../../src/jobs/Job.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import { EntityId, nilUuid } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
@@ -112,7 +113,8 @@ for (const engine of featureServiceEngines) {
                     state: "done",
                     done: 1,
                     result: { changed: 1, unchanged: 0, refused: 0 },
-                    errors: []
+                    errors: [],
+                    deleted: [{ id: tent, kind: "product", name: "Tent" }]
                   })
                 )
               )
@@ -368,6 +370,54 @@ for (const engine of featureServiceEngines) {
             )
             assert.strictEqual(yield* valueOf(tent, "options"), options("L", "S"))
             assert.deepStrictEqual((yield* (yield* Catalog).get("product", tent)).variantIds, [large, again])
+          })
+        )
+      )
+      it.effect("a job names what it deleted as lists do, in its order, and not what it refused", () =>
+        inShop(({ large, own, small, stove, summer, tent }) =>
+          Effect.gen(function* () {
+            const untitled = yield* anEntity("product", { title: " ", handle: "lamp" })
+            const medium = yield* anEntity("variant", { title: "Medium", sku: "T-3" }, { of: tent })
+            const bare = yield* anEntity("variant", {}, { of: untitled })
+            yield* anEntity("variant", { sku: "L-1" }, { of: untitled })
+            const described = yield* anEntity("media", { url: "https://cdn.example/a.png", alt: "A tent" })
+            const plain = yield* anEntity("media", { url: "https://cdn.example/b.png" })
+            const names = (kind: EntityKind, ...ids: ReadonlyArray<EntityId>) =>
+              Effect.map(remove(kind, ...ids), ({ deleted }) => deleted)
+            assert.deepStrictEqual(yield* names("variant", medium, bare, nobody, large), [
+              { id: medium, kind: "variant", name: "Tent: Medium, T-3" },
+              { id: bare, kind: "variant", name: "" },
+              { id: large, kind: "variant", name: "Tent, T-2" }
+            ])
+            assert.deepStrictEqual(yield* names("variant", small), [])
+            assert.deepStrictEqual(yield* names("media", plain, own, described), [
+              { id: plain, kind: "media", name: "https://cdn.example/b.png" },
+              { id: described, kind: "media", name: "A tent" }
+            ])
+            assert.deepStrictEqual(yield* names("collection", summer), [
+              { id: summer, kind: "collection", name: "Summer" }
+            ])
+            assert.deepStrictEqual(yield* names("product", untitled, stove), [
+              { id: untitled, kind: "product", name: "lamp" },
+              { id: stove, kind: "product", name: "Stove" }
+            ])
+          })
+        )
+      )
+      it.effect("a job names the first hundred deleted entities, and counts the others", () =>
+        inShop(({ own }) =>
+          Effect.gen(function* () {
+            const count = maxJobItems + 7
+            const pictures = yield* Effect.forEach(Arr.range(1, count), (index) => aPicture(`${index}`))
+            const job = yield* remove("media", own, ...pictures)
+            assert.deepStrictEqual(job.result, { changed: count, unchanged: 0, refused: 1 })
+            assert.deepStrictEqual(
+              job.deleted,
+              pictures
+                .slice(0, maxJobItems)
+                .map((id, index) => ({ id, kind: "media" as const, name: `${index + 1}.png` }))
+            )
+            assert.strictEqual(countUnnamed(job), 7)
           })
         )
       )

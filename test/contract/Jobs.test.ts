@@ -1,10 +1,11 @@
+import { randomUUID } from "node:crypto"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
-import { type JobKindName, maxJobErrors } from "../../src/jobs/Job.ts"
+import { type JobKindName, maxJobItems } from "../../src/jobs/Job.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import type { Actor } from "../../src/model/Actor.ts"
-import { JobId, nilUuid } from "../../src/model/Ids.ts"
+import { EntityId, JobId, nilUuid } from "../../src/model/Ids.ts"
 import { actingAs, anAccount } from "../../src/testing/index.ts"
 import { advance, layerMovableClock, layerStarted } from "../support/MovableClock.ts"
 import { serviceEngines } from "../support/ServiceEngines.ts"
@@ -43,6 +44,7 @@ for (const engine of serviceEngines) {
             result: {},
             errors: [],
             error_count: 0,
+            deleted: [],
             problem: null,
             waiting_for: null,
             started_at: null,
@@ -53,13 +55,16 @@ for (const engine of serviceEngines) {
           assert.isTrue(Option.isNone(yield* repo.claim({ accountId, id }, 30)))
           assert.deepStrictEqual(Option.getOrThrow(yield* repo.lockClaimed(job)), { input: { to: "do" }, cursor: null })
           const error = (number: number) => ({ item: `product ${number}`, message: "no" })
+          const ids = Array.from({ length: 2 * maxJobItems + 1 }, () => EntityId.make(randomUUID()))
+          const deleted = ids.map((id, index) => ({ id, kind: "variant", name: `Tent: "S", T-${index}` }) as const)
           yield* repo.save(
             job,
             {
               cursor: { at: 3 },
               done: 3,
               counts: { requested: 2, refused: 1 },
-              errors: [error(0)]
+              errors: [error(0)],
+              deleted: deleted.slice(0, 2)
             },
             30
           )
@@ -70,7 +75,8 @@ for (const engine of serviceEngines) {
               cursor: null,
               done: 7,
               counts: { requested: 1, other: 5 },
-              errors: Array.from({ length: 2 * maxJobErrors }, (_, index) => error(index + 1))
+              errors: Array.from({ length: 2 * maxJobItems }, (_, index) => error(index + 1)),
+              deleted: deleted.slice(2)
             },
             30
           )
@@ -83,8 +89,9 @@ for (const engine of serviceEngines) {
           })
           assert.deepStrictEqual(
             ended.errors,
-            Array.from({ length: maxJobErrors }, (_, index) => error(index))
+            Array.from({ length: maxJobItems }, (_, index) => error(index))
           )
+          assert.deepStrictEqual(ended.deleted, deleted.slice(0, maxJobItems))
           assert.isNotNull(ended.started_at)
           assert.isNotNull(ended.ended_at)
           assert.strictEqual(ended.created_at, created_at)

@@ -1,7 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Duration, Effect, Layer, Option, Stream } from "effect"
+import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
+import { CurrentActor } from "../../src/model/Actor.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import { PimLocked, RevisionConflict } from "../../src/model/Errors.ts"
 import { type AccountId, EntityId, ImportId, nilUuid, type PublicationId, StoreId } from "../../src/model/Ids.ts"
@@ -1323,20 +1325,82 @@ for (const engine of featureServiceEngines) {
           )
         )
 
-      it.effect("a refused picture stays while the publish of a product may still bring it to the store", () =>
+      it.effect("a refused picture stays pending until the publish of a product that includes it has ended", () =>
         inShop(({ picture, product, store }) =>
           Effect.gen(function* () {
             const own = idOf(yield* ask(picture, store))
             const ofProduct = idOf(yield* ask(product, store))
             assert.strictEqual((yield* settledBy(own, () => refusedBy("NO"))).state, "failed")
-            assert.deepStrictEqual(yield* stateOf(picture, store), [true, "failed"])
+            assert.deepStrictEqual(yield* stateOf(picture, store), [true, "pending"])
             yield* (yield* CatalogChanges).apply([CatalogChange.SetGallery({ entityId: product, entries: [] })])
             assert.strictEqual(
               yield* refusal((yield* Drafts).removeStoreVersion(picture, store.id)),
-              "store_id: the media file failed to be published to this store, but may have reached it, so it cannot be taken off"
+              "store_id: the media file is being published to this store"
             )
             assert.strictEqual((yield* settled(ofProduct)).state, "published")
             assert.deepStrictEqual(yield* stateOf(picture, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("an entity that two publishes include fails with the last, and may then leave the store", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { large, picture, product, small, store } = shop
+            const drafts = yield* Drafts
+            const older = idOf(yield* ask(product, store))
+            yield* set(product, { title: "Newer" })
+            const newer = idOf(yield* ask(product, store))
+            const all = [product, small, large, picture]
+            yield* settledBy(older, () => refusedBy("NO"))
+            for (const id of all) assert.deepStrictEqual(yield* stateOf(id, store), [true, "pending"])
+            yield* settledBy(newer, () => refusedBy("NO"))
+            for (const id of all) assert.deepStrictEqual(yield* stateOf(id, store), [true, "failed"])
+            yield* drafts.removeStoreVersion(product, store.id)
+            for (const id of all) assert.deepStrictEqual(yield* drafts.projections(id), [])
+          })
+        )
+      )
+
+      it.effect("a refused picture does not wait for a publish that leaves it out, because the store has it", () =>
+        inShop(({ picture, product, store }) =>
+          Effect.gen(function* () {
+            const stove = yield* anEntity("product", { title: "Stove" }, { on: [store] })
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.SetGallery({ entityId: stove, entries: [{ mediaId: picture, storeIds: [store.id] }] })
+            ])
+            const first = idOf(yield* ask(product, store))
+            yield* set(picture, { alt: "Another" })
+            const own = idOf(yield* ask(picture, store))
+            yield* set(picture, { alt: "A tent" })
+            const second = idOf(yield* ask(stove, store))
+            assert.strictEqual((yield* settled(first)).state, "published")
+            assert.deepStrictEqual(yield* stateOf(picture, store), [false, "pending"])
+            assert.strictEqual((yield* settledBy(own, () => refusedBy("NO"))).state, "failed")
+            assert.deepStrictEqual(yield* stateOf(picture, store), [false, "failed"])
+            assert.strictEqual((yield* settled(second)).state, "published")
+            assert.deepStrictEqual(yield* stateOf(picture, store), [false, "failed"])
+          })
+        )
+      )
+
+      it.effect("a refused product does not wait for the publish of its variant, but may be live by it", () =>
+        inShop(({ product, small, store }) =>
+          Effect.gen(function* () {
+            yield* publish(product, store)
+            yield* set(product, { title: "Newer" })
+            const own = idOf(yield* ask(product, store))
+            yield* set(small, { price: "3.00" })
+            const ofVariant = idOf(yield* ask(small, store))
+            assert.strictEqual((yield* settledBy(own, () => refusedBy("NO"))).state, "failed")
+            assert.deepStrictEqual(yield* stateOf(product, store), [true, "failed"])
+            const { aggregates } = yield* (yield* DraftsRepo).read((yield* CurrentActor).accountId, [product], [])
+            assert.deepStrictEqual(
+              aggregates.get(product)?.versions.map(({ mayBeLive }) => mayBeLive),
+              [true]
+            )
+            assert.strictEqual((yield* settled(ofVariant)).state, "published")
+            assert.deepStrictEqual(yield* stateOf(product, store), [true, "failed"])
           })
         )
       )

@@ -102,9 +102,37 @@ const removeAll = (kind: EntityKind, ids: ReadonlyArray<EntityId>, storeId: Stor
 
 const error = { code: "REFUSED", message: "The shop refused it." } as const
 
+const held = (id: EntityId) =>
+  Effect.flatMap(Drafts, (drafts) => Effect.map(drafts.storesOfHeldVariants(id), (ids) => [...ids].sort()))
+
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`entities are taken off a store, on ${engine.name}`, () => {
     layer(engine.layer, { excludeTestServices: true })((it) => {
+      it.effect(
+        "the stores that a product cannot leave because of its variants are those that have or may have one",
+        () =>
+          inShop(({ a, b, large, small, stove, tent }) =>
+            Effect.gen(function* () {
+              const on = (entityId: EntityId, store: { readonly id: StoreId }) => ({ entityId, storeId: store.id })
+              assert.deepStrictEqual(yield* held(tent), [])
+              yield* apply(CatalogChange.AcceptPublish(on(tent, a)), CatalogChange.AcceptPublish(on(stove, a)))
+              assert.deepStrictEqual(yield* held(tent), [])
+              yield* apply(CatalogChange.RefusePublish({ ...on(small, a), error }))
+              assert.deepStrictEqual(yield* held(tent), [])
+              yield* apply(CatalogChange.RequestPublish(on(small, a)))
+              assert.deepStrictEqual(yield* held(tent), [a.id])
+              yield* apply(CatalogChange.RefusePublish({ ...on(small, a), error }))
+              assert.deepStrictEqual(yield* held(tent), [])
+              yield* apply(CatalogChange.Identify({ ...on(large, b), platformId: "9" }))
+              assert.deepStrictEqual(yield* held(tent), [b.id])
+              yield* apply(CatalogChange.MarkMayBeLive(on(small, a)))
+              assert.deepStrictEqual(yield* held(tent), [a.id, b.id].sort())
+              yield* apply(CatalogChange.AcceptPublish(on(small, a)))
+              assert.deepStrictEqual(yield* held(tent), [a.id, b.id].sort())
+              for (const id of [stove, small, nobody]) assert.deepStrictEqual(yield* held(id), [])
+            })
+          )
+      )
       it.effect("a product leaves with its variants and the pictures that no other gallery shows there", () =>
         inShop(({ a, b, hidden, large, own, shared, small, stove, tent }) =>
           Effect.gen(function* () {

@@ -18,6 +18,7 @@ import { amount } from "../support/Volume.ts"
 import { bundledProgram, startProgram } from "./BundledProgram.ts"
 import { Dice, report } from "./Dice.ts"
 import { deadlocks, layerPool, layerServices, noticeDeadlocksSoon, untilQuiet } from "./ServerServices.ts"
+import { lockWaits, openClient } from "./Stalls.ts"
 
 const onStores = ["a.example", "b.example"] as const
 
@@ -103,13 +104,13 @@ describe.skipIf(!serverAnswers)("undo on the server", () => {
       })
     )
 
-    it.effect("an undo has no writes that its review did not show, also if one was under way at the review", () =>
+    it.scoped("an undo has no writes that its review did not show, also if one was under way at the review", () =>
       Effect.gen(function* () {
         const { actor, agent, connectionId, ids, window } = yield* aWorld(1)
         const [entityId] = ids
         assert(entityId !== undefined)
         const { apply } = yield* CatalogChanges
-        const sql = yield* SqlClient.SqlClient
+        const watcher = yield* openClient(Redacted.value(yield* TestDatabaseUrl))
         const transaction = yield* Transaction
         const undo = yield* Undo
         const isWritten = yield* Deferred.make<void>()
@@ -128,10 +129,9 @@ describe.skipIf(!serverAnswers)("undo on the server", () => {
           const reviewed = { ...window, until: yield* undo.settledNow }
           return { reviewed, ...(yield* undo.review(connectionId, reviewed, firstPart, 100)) }
         }).pipe(actingAs(actor), Effect.fork)
-        // The review waits for the write.
-        const isWaiting = sql`
-          SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`.pipe(
-          Effect.repeat({ until: (waiting) => waiting.length > 0, schedule: Schedule.spaced("10 millis") })
+        // The review waits for the write. On a cluster it waits at the node of the account.
+        const isWaiting = Effect.promise(() => lockWaits(watcher)).pipe(
+          Effect.repeat({ until: (waits) => waits > 0, schedule: Schedule.spaced("10 millis") })
         )
         yield* Effect.raceFirst(isWaiting, Fiber.await(reviewing))
         yield* Deferred.succeed(isReviewed, undefined)

@@ -129,15 +129,21 @@ const nothing = () => Effect.void
 
 const jobOf = ({ job }: { readonly job: Job | null }) => job ?? assert.fail("no job")
 
-/** Begins a job that sets a field of all products. */
-const beginBulk = ({ accountId, actor }: World) =>
+/** The products of the account, by id. */
+const productsOf = ({ accountId }: World) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const rows = yield* sql`SELECT e.id FROM entity e WHERE e.account_id = ${accountId} ORDER BY e.id`
-    const ids = rows.map(({ id }) => EntityId.make(String(id)))
+    return rows.map(({ id }) => EntityId.make(String(id)))
+  })
+
+/** Begins a job that sets a field of all products. */
+const beginBulk = (world: World) =>
+  Effect.gen(function* () {
+    const ids = yield* productsOf(world)
     const change = { _tag: "SetField", storeId: null, key: "vendor", value: "Fell" } as const
     return yield* (yield* BulkJobs).begin({ kind: "product", ids }, change)
-  }).pipe(actingAs(actor))
+  }).pipe(actingAs(world.actor))
 
 /** Begins a job that sets a field of all products, which it collects itself. */
 const beginFound = ({ actor, entities }: World, vendor = "Fell") =>
@@ -189,13 +195,10 @@ const works: ReadonlyArray<Work> = [
   {
     kind: "publish_selected",
     prepare: nothing,
-    begin: ({ accountId, actor, storeId }) =>
+    begin: (world) =>
       Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const rows = yield* sql`SELECT e.id FROM entity e WHERE e.account_id = ${accountId} ORDER BY e.id`
-        const ids = rows.map(({ id }) => EntityId.make(String(id)))
-        return yield* (yield* PublishJobs).selected(storeId, ids)
-      }).pipe(actingAs(actor)),
+        return yield* (yield* PublishJobs).selected(world.storeId, yield* productsOf(world))
+      }).pipe(actingAs(world.actor)),
     seen: requested,
     entities: amount(40, 1_000)
   },
@@ -212,17 +215,14 @@ const works: ReadonlyArray<Work> = [
   },
   {
     kind: "export",
-    prepare: ({ accountId, actor }) =>
+    prepare: (world) =>
       Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
         const { store } = yield* (yield* Stores).link({ domain: files })
-        const rows = yield* sql`SELECT e.id FROM entity e WHERE e.account_id = ${accountId} ORDER BY e.id`
-        const ids = rows.map(({ id }) => EntityId.make(String(id)))
-        for (const some of Arr.chunksOf(ids, 250))
+        for (const some of Arr.chunksOf(yield* productsOf(world), 250))
           yield* (yield* CatalogChanges).apply(
             some.map((entityId) => CatalogChange.AddToStore({ entityId, storeId: store.id }))
           )
-      }).pipe(actingAs(actor), Effect.orDie),
+      }).pipe(actingAs(world.actor), Effect.orDie),
     begin: ({ actor }) =>
       Effect.gen(function* () {
         const store = (yield* (yield* Stores).list).find((each) => each.domain === files) ?? assert.fail("no store")
@@ -392,6 +392,46 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
         assert.deepStrictEqual((yield* wrongDerivations(accountId)).wrong, [])
       })
     )
+
+    for (const isPlanted of [false, true])
+      it.effect.runIf(!isPlanted || runsPlanted)(
+        isPlanted
+          ? "a deletion whose names are saved in another transaction is detected (planted fault)"
+          : "a deletion names each entity that it deleted, whenever its process is killed",
+        () =>
+          Effect.gen(function* () {
+            const world = yield* aWorld(60)
+            const all = yield* productsOf(world)
+            const { id } = yield* Effect.flatMap(BulkJobs, (jobs) =>
+              jobs.begin({ kind: "product", ids: all }, { _tag: "Delete" })
+            ).pipe(actingAs(world.actor))
+            const look = Effect.gen(function* () {
+              const left = new Set(yield* productsOf(world))
+              const { deleted } = yield* find(world, id)
+              return { gone: all.filter((each) => !left.has(each)), named: deleted.map((each) => each.id) }
+            })
+            if (isPlanted) {
+              yield* crash([{ world, id }], { step: "jobCommitted", occurrence: 1 }, planted)
+              const { gone, named } = yield* look
+              assert.isAbove(gone.length, named.length)
+              return
+            }
+            for (const kill of kills) {
+              yield* crash([{ world, id }], kill)
+              const { gone, named } = yield* look
+              report("Killed while it deletes", { gone: gone.length })
+              assert.deepStrictEqual(named, gone)
+            }
+            const { gone } = yield* look
+            assert.isAbove(gone.length, 0)
+            assert.isBelow(gone.length, all.length)
+            const ended = Option.getOrThrow(yield* finish(world, id))
+            assert.deepStrictEqual(
+              ended.deleted,
+              all.map((each) => ({ id: each, kind: "product" as const, name: "Tent" }))
+            )
+          })
+      )
 
     for (const { begin, kind, prepare, seen } of works)
       it.effect.runIf(runsPlanted)(

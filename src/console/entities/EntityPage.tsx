@@ -5,7 +5,7 @@ import type { IdentifiedSheet, Sheet } from "../../drafts/Drafts.ts"
 import type { HistoryEntry } from "../../drafts/History.ts"
 import type { DropRow } from "../../drops/Drop.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
-import type { EntityId } from "../../model/Ids.ts"
+import type { EntityId, StoreId } from "../../model/Ids.ts"
 import { filesOnly, type Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { DropBanner } from "../drops/DropBanner.tsx"
@@ -152,33 +152,15 @@ const savedIn = (result: FormResult | undefined) =>
  * `canShowMore`: whether a longer history can be shown. `drops`: the upcoming and live drops of the entity. `linked`: the stores of the
  * account. `field`: limits the history to this field.
  */
-export const EntityPage = ({
-  address,
-  canShowMore,
-  drops,
-  editing,
-  field,
-  found,
-  galleryEditing,
-  history,
-  kind,
-  linked,
-  pictures,
-  record,
-  related,
-  result,
-  sharedSkus,
-  sheet,
-  variants,
-  view,
-  visitor
-}: {
+interface EntityPageProps {
   readonly visitor: Visitor
   readonly result: FormResult | undefined
   readonly drops: ReadonlyArray<DropRow>
   readonly linked: ReadonlyArray<Store>
   readonly kind: EntityKind
   readonly record: EntityRecord
+  /** The stores that a product cannot leave because of its variants. */
+  readonly heldByVariants: ReadonlySet<StoreId>
   readonly sheet: Sheet
   readonly view: GridView
   readonly editing: Editing | undefined
@@ -194,8 +176,32 @@ export const EntityPage = ({
   readonly sharedSkus: ReadonlyArray<SharedSku>
   readonly history: ReadonlyArray<HistoryEntry>
   readonly canShowMore: boolean
-}) => {
+}
+
+export const EntityPage = ({
+  address,
+  canShowMore,
+  drops,
+  editing,
+  field,
+  found,
+  galleryEditing,
+  heldByVariants,
+  history,
+  kind,
+  linked,
+  pictures,
+  record,
+  related,
+  result,
+  sharedSkus,
+  sheet,
+  variants,
+  view,
+  visitor
+}: EntityPageProps) => {
   const t = useWords()
+  const leaving = { csrf: visitor.csrf, kind, record, heldByVariants }
   const galleryProps = {
     csrf: visitor.csrf,
     draftRevision: record.draftRevision,
@@ -253,7 +259,7 @@ export const EntityPage = ({
           saved={savedIn(result)}
           moved={result?._tag === "Moved" ? result.moved : undefined}
         />
-        <OnStores kind={kind} record={record} linked={linked} csrf={visitor.csrf} />
+        <OnStores {...leaving} linked={linked} />
       </Live>
       <RelatedTo kind={kind} related={related} />
       <ChangeProducts kind={kind} id={record.id} />
@@ -267,7 +273,7 @@ export const EntityPage = ({
       />
       <Live id="details" on={[`publish:${record.id}`]}>
         <Details kind={kind} record={record} />
-        <DeleteEntity csrf={visitor.csrf} kind={kind} record={record} />
+        <DeleteEntity {...leaving} />
       </Live>
     </Frame>
   )

@@ -108,37 +108,77 @@ const SelectionStep = ({
 /** Whether the entity may leave the store, as far as the page knows. The job decides it from more. */
 const mayLeave = (on: OnStore) => on.published_at === null && on.last_publish_status !== "pending"
 
-/** Deletes the entity, unless a store has it. Names the reason if a gallery has it. */
+/** Why the entity cannot be deleted, or taken off a store: in the place of the button. */
+const WhyKept = ({ words }: { readonly words: Sentence }) => {
+  const t = useWords()
+  return (
+    <Allowed to="edit">
+      <p class="quiet">{t(words)}</p>
+    </Allowed>
+  )
+}
+
+/** Deletes the entity, unless a store has it. Names the reason if a gallery has it, or a store a variant of it. */
 export const DeleteEntity = ({
   csrf,
+  heldByVariants,
   kind,
   record: { id, stores, usedBy }
 }: {
   readonly csrf: string
   readonly kind: EntityKind
   readonly record: EntityRecord
+  readonly heldByVariants: ReadonlySet<StoreId>
 }) => {
-  const t = useWords()
   if (!stores.every(mayLeave)) return null
-  return usedBy.length > 0 ? (
-    <Allowed to="edit">
-      <p class="quiet">
-        {t("A gallery has this picture, so it cannot be deleted: take it out of that gallery first.")}
-      </p>
-    </Allowed>
+  if (usedBy.length > 0)
+    return <WhyKept words="A gallery has this picture, so it cannot be deleted: take it out of that gallery first." />
+  return heldByVariants.size > 0 ? (
+    <WhyKept words="A store has a variant of this product, or may have it, so the product cannot be deleted." />
   ) : (
     <SelectionStep {...{ csrf, kind, id }} action={paths.deleteSelected} button="Delete" />
   )
 }
 
+/** Takes the entity off the store, if it may leave it. Names the reason if the store has a variant of it. */
+const TakeOff = ({
+  csrf,
+  heldByVariants,
+  id,
+  kind,
+  on
+}: {
+  readonly csrf: string
+  readonly heldByVariants: ReadonlySet<StoreId>
+  readonly id: EntityId
+  readonly kind: EntityKind
+  readonly on: OnStore
+}) => {
+  const t = useWords()
+  if (!mayLeave(on)) return null
+  return heldByVariants.has(on.store_id) ? (
+    <WhyKept words="The store has a variant of this product, or may have it, so the product cannot be taken off." />
+  ) : (
+    <SelectionStep
+      {...{ csrf, kind, id }}
+      action={paths.removeSelected}
+      button="Take off"
+      storeId={on.store_id}
+      label={t("Take off {store}", { store: on.store_domain })}
+    />
+  )
+}
+
 export const OnStores = ({
   csrf,
+  heldByVariants,
   kind,
   record: { draftRevision, id, stores, usedBy },
   linked
 }: {
   readonly kind: EntityKind
   readonly record: EntityRecord
+  readonly heldByVariants: ReadonlySet<StoreId>
   readonly linked: ReadonlyArray<Store>
   readonly csrf: string
 }) => {
@@ -173,28 +213,14 @@ export const OnStores = ({
                   on={on}
                   store={linked.find((each) => each.id === on.store_id)}
                 />
-                {mayLeave(on) && (
-                  <SelectionStep
-                    action={paths.removeSelected}
-                    button="Take off"
-                    csrf={csrf}
-                    kind={kind}
-                    id={id}
-                    storeId={on.store_id}
-                    label={t("Take off {store}", { store: on.store_domain })}
-                  />
-                )}
+                <TakeOff {...{ csrf, heldByVariants, id, kind, on }} />
               </div>
             ]
           }))}
         />
       )}
       {usedBy.length > 0 && stores.some(mayLeave) && (
-        <Allowed to="edit">
-          <p class="quiet">
-            {t("A picture cannot be taken off a store where a gallery shows it: take it out of that gallery first.")}
-          </p>
-        </Allowed>
+        <WhyKept words="A picture cannot be taken off a store where a gallery shows it: take it out of that gallery first." />
       )}
       {kind !== "variant" && stores.length < linked.length && (
         <SelectionStep action={paths.addSelected} button="Add to a store" csrf={csrf} kind={kind} id={id} />

@@ -1,10 +1,20 @@
-import { authorName, isLocking, isOpen, isPublishing, isResumable, type Job, jobKinds } from "../../jobs/Job.ts"
+import {
+  authorName,
+  countUnnamed,
+  isLocking,
+  isOpen,
+  isPublishing,
+  isResumable,
+  type Job,
+  jobKinds
+} from "../../jobs/Job.ts"
 import type { JobCommand } from "../../jobs/Jobs.ts"
 import type { Visitor } from "../Browser.ts"
 import { Facts } from "../Field.tsx"
 import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Sentence } from "../languages/Words.tsx"
+import { kindWords, titleOr } from "../Naming.tsx"
 import { jobPath, pageOf, paths } from "../Paths.ts"
 import { Allowed, useWords } from "../Viewer.tsx"
 import { JobStateOf, Progress, progressWords } from "./JobWords.tsx"
@@ -40,6 +50,27 @@ const Errors = ({ job: { error_count, errors } }: { readonly job: Job }) => {
       {error_count > errors.length && (
         <p class="quiet">{t("And {count, number} more.", { count: error_count - errors.length })}</p>
       )}
+    </section>
+  )
+}
+
+const Deleted = ({ job }: { readonly job: Job }) => {
+  const t = useWords()
+  const more = countUnnamed(job)
+  return (
+    <section aria-labelledby="deleted">
+      <h2 id="deleted">{t("Deleted")}</h2>
+      <ul>
+        {job.deleted.map(({ id, kind, name }) => (
+          <li key={id}>
+            <bdi>{titleOr(t, kind, name)}</bdi>{" "}
+            <span class="quiet">
+              {t(kindWords[kind])} <code>{id}</code>
+            </span>
+          </li>
+        ))}
+      </ul>
+      {more > 0 && <p class="quiet">{t("And {count, number} more.", { count: more })}</p>}
     </section>
   )
 }
@@ -133,6 +164,7 @@ export const JobPage = ({
           </div>
         </div>
         {job.error_count > 0 && <Errors job={job} />}
+        {job.deleted.length > 0 && <Deleted job={job} />}
       </Live>
     </Frame>
   )
