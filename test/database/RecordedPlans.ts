@@ -75,3 +75,7 @@ export const outline = ({ plan }: RecordedPlan): string => {
   }
   return lines(plan, 0).join("\n")
 }
+
+/** The largest number of rows that a node of the plan returned, in all its runs together. */
+export const mostRows = ({ plan }: RecordedPlan): number =>
+  Math.max(...nodesOf(plan).map((node) => (node["Actual Rows"] ?? 0) * (node["Actual Loops"] ?? 0)))
