@@ -2,13 +2,21 @@ import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { Context, Effect, Layer, Option, Random, Record, Redacted } from "effect"
-import pg from "pg"
 import * as Database from "../../src/database/Database.ts"
 import { type Deadlines, defaultDeadlines } from "../../src/database/Deadlines.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { recordMultiTask, refuseMultiTask, reportMultiTask } from "./MultiTask.ts"
-import { clusterUrl, query, runPrefix, serverUrl, urlOfDatabase, urlsOnCluster } from "./RunDatabases.ts"
+import {
+  clusterUrl,
+  onMaintenance,
+  query,
+  retire,
+  runPrefix,
+  serverUrl,
+  urlOfDatabase,
+  urlsOnCluster
+} from "./RunDatabases.ts"
 import { emptyImage, schemaHash, schemaImage } from "./SchemaImages.ts"
 import { isLong } from "./Volume.ts"
 
@@ -41,35 +49,34 @@ const templateLock = 7_102_026
  * Creates a database as a copy of the template database, which has the schema. The first caller creates the template
  * and drops the templates of other schemas; callers that find it share the lock, so that nobody drops it meanwhile.
  */
-const createWithSchema = async (name: string) => {
-  const client = new pg.Client({ connectionString: serverUrl })
-  await client.connect()
-  const copy = async () => {
-    const { rows } = await client.query("SELECT FROM pg_database WHERE datname = $1", [template])
-    // WAL_LOG writes the copy to the log and takes 0.1 s; FILE_COPY forces two checkpoints and takes 0.7 s.
-    if (rows.length > 0) await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY WAL_LOG`)
-    return rows.length > 0
-  }
-  const createTemplate = async () => {
-    const others = await client.query("SELECT datname FROM pg_database WHERE datname LIKE 'catalog\\_template\\_%'")
-    for (const { datname } of others.rows) await client.query(`DROP DATABASE ${datname} WITH (FORCE)`)
-    const unfinished = `${template}_unfinished`
-    await client.query(`CREATE DATABASE ${unfinished}`)
-    await Effect.runPromise(migrated(urlOf(unfinished)))
-    await client.query(`ALTER DATABASE ${unfinished} RENAME TO ${template}`)
-  }
-  try {
-    await client.query("SELECT pg_advisory_lock_shared($1)", [templateLock])
-    if (await copy()) return
-    await client.query("SELECT pg_advisory_unlock_shared($1)", [templateLock])
-    await client.query("SELECT pg_advisory_lock($1)", [templateLock])
-    if (await copy()) return
-    await createTemplate()
-    await copy()
-  } finally {
-    await client.end()
-  }
-}
+const createWithSchema = (name: string) =>
+  onMaintenance(async (client) => {
+    const copy = async () => {
+      const { rows } = await client.query("SELECT FROM pg_database WHERE datname = $1", [template])
+      // WAL_LOG writes the copy to the log and takes 0.1 s; FILE_COPY forces two checkpoints and takes 0.7 s.
+      if (rows.length > 0) await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY WAL_LOG`)
+      return rows.length > 0
+    }
+    const createTemplate = async () => {
+      const others = await client.query("SELECT datname FROM pg_database WHERE datname LIKE 'catalog\\_template\\_%'")
+      for (const { datname } of others.rows) await client.query(`DROP DATABASE ${datname} WITH (FORCE)`)
+      const unfinished = `${template}_unfinished`
+      await client.query(`CREATE DATABASE ${unfinished}`)
+      await Effect.runPromise(migrated(urlOf(unfinished)))
+      await client.query(`ALTER DATABASE ${unfinished} RENAME TO ${template}`)
+    }
+    try {
+      await client.query("SELECT pg_advisory_lock_shared($1)", [templateLock])
+      if (await copy()) return
+      await client.query("SELECT pg_advisory_unlock_shared($1)", [templateLock])
+      await client.query("SELECT pg_advisory_lock($1)", [templateLock])
+      if (await copy()) return
+      await createTemplate()
+      await copy()
+    } finally {
+      await client.query("SELECT pg_advisory_unlock_all()")
+    }
+  })
 
 /** Runs a statement on the maintenance database of each node, because databases are created on each node separately. */
 const onEachNode = async (statement: string) => {
@@ -153,6 +160,7 @@ const layerCreated = (
         () =>
           Effect.promise(async () => {
             if (isCluster) await onEachNode(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+            else await retire(name)
             refuseMultiTask(name)
           })
       )
@@ -162,7 +170,7 @@ const layerCreated = (
 
 /** A fresh database on the server, without the schema: for suites about migrations or about several installations. */
 export const layerServerUrlEmpty = layerCreated((name) =>
-  isServerCluster ? createOnCluster(name) : query(serverUrl, `CREATE DATABASE ${name}`)
+  isServerCluster ? createOnCluster(name) : onMaintenance((client) => client.query(`CREATE DATABASE ${name}`))
 )
 
 /** A fresh database on the server, with the schema. */
@@ -176,7 +184,9 @@ const WithoutSync = Layer.effectDiscard(
   Effect.flatMap(TestDatabaseUrl, (url) => {
     const name = new URL(Redacted.value(url)).pathname.slice(1)
     const alter = `ALTER DATABASE ${name} SET synchronous_commit = off`
-    return Effect.promise<unknown>(() => (isServerCluster ? onEachNode(alter) : query(serverUrl, alter)))
+    return Effect.promise<unknown>(() =>
+      isServerCluster ? onEachNode(alter) : onMaintenance((client) => client.query(alter))
+    )
   })
 )
 
