@@ -33,9 +33,6 @@ const hats = Array.from(
 )
 writeFileSync(source, ["Handle,Title,Option1 Name,Option1 Value,Variant SKU,Variant Price", ...hats, ""].join("\n"))
 
-/** The server analyzes its tables within a minute. Until then an export can be slow, so the tests do it now. */
-const analyze = (url: string) => Effect.promise(() => query(url, "ANALYZE"))
-
 describe.skipIf(!serverAnswers)("exports on the command line", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
     it.effect("write JSON lines to a file or stdout, and leave the earlier file when they are killed", () =>
@@ -46,7 +43,6 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
         yield* json("account", "create", "--name", "Mine")
         yield* json("store", "link", "files.example")
         yield* json("import", "csv", source, "--store", "files.example", "--accept")
-        yield* analyze(env.DATABASE_URL)
 
         const out = join(folder, "catalog.jsonl")
         const written = yield* json("export", "jsonl", "--out", out)
@@ -130,7 +126,6 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
         const named = ["--account", String(account)]
         yield* json("store", "link", "files.example", ...named)
         yield* json("import", "csv", source, "--store", "files.example", "--accept", ...named)
-        yield* analyze(env.DATABASE_URL)
         const out = join(folder, "selected")
         const written = Effect.sync(() => readFileSync(out, "utf8").trimEnd().split("\n"))
 
@@ -187,7 +182,6 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
         yield* json("store", "link", "files.example", ...named)
         yield* json("store", "link", "tern.demo.example", "--platform", "demo", ...named)
         yield* json("import", "csv", source, "--store", "files.example", "--accept", ...named)
-        yield* analyze(env.DATABASE_URL)
         const edited = (title: string) =>
           Effect.gen(function* () {
             const { draft_revision } = yield* json("draft", "show", "hat-7", ...named)
