@@ -46,8 +46,7 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
       SELECT k.id, b."isIncluded" FROM unnest(${ids}::uuid[]) AS k (id)
       CROSS JOIN LATERAL (
         SELECT bool_or(
-                 p.entity_id = k.id
-                 OR coalesce(p.content -> 'carried', '[]') @> jsonb_build_array(jsonb_build_object('entityId', k.id))
+                 coalesce(p.content -> 'carried', '[]') @> jsonb_build_array(jsonb_build_object('entityId', k.id))
                ) AS "isIncluded"
         FROM publication p
         WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending' AND p.id <> ${id}

@@ -124,7 +124,7 @@ const makeRequests = (
         new Map(
           ids.flatMap((entityId) => {
             const bringing = others.filter(({ entityIds }) => entityIds.includes(entityId))
-            const isIncluded = bringing.some((each) => [each.entityId, ...includedIds(each.content)].includes(entityId))
+            const isIncluded = bringing.some(({ content }) => includedIds(content).includes(entityId))
             return bringing.length === 0 ? [] : [[entityId, { isIncluded }] as const]
           })
         )

@@ -61,7 +61,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     ) => Effect.Effect<ReadonlySet<EntityId>>
     /**
      * Returns which of these entities a pending publication to the store other than `id` writes or depends on. `isIncluded`: one of these
-     * publications is of the entity, or includes it.
+     * publications includes the entity.
      */
     readonly broughtAgain: (
       accountId: AccountId,

@@ -18,37 +18,16 @@ export const query = async (
   return rows
 }
 
-let opened: Promise<pg.Client> | undefined
-
-const open = async () => {
-  const client = new pg.Client({ connectionString: serverUrl, connectionTimeoutMillis: 10_000 })
-  client.on("error", () => {})
-  client.on("end", () => {
-    opened = undefined
-  })
-  await client.connect()
-  return client
-}
-
-let last: Promise<unknown> = Promise.resolve()
+const maintenance = new pg.Pool({ connectionString: serverUrl, max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true })
+maintenance.on("error", () => {})
 
 /**
- * Uses the connection on which this worker creates databases and alters them, one caller after another. It ends with the worker. A
- * connection for each statement takes 40 ms of processor time on a slow machine.
+ * Uses the connection on which this worker creates databases and alters them, one caller after another. A connection for each statement
+ * takes 40 ms of processor time on a slow machine.
  */
-export const onMaintenance = <A>(use: (client: pg.Client) => Promise<A>): Promise<A> => {
-  const run = async () => {
-    opened ??= open()
-    return use(
-      await opened.catch((error) => {
-        opened = undefined
-        throw error
-      })
-    )
-  }
-  const result = last.then(run)
-  last = result.catch(() => {})
-  return result
+export const onMaintenance = async <A>(use: (client: pg.ClientBase) => Promise<A>): Promise<A> => {
+  const client = await maintenance.connect()
+  return use(client).finally(() => client.release())
 }
 
 /** The URL of the database with this name on the server of `base`. */
