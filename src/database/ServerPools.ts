@@ -235,7 +235,8 @@ export class ServerPools {
     // A cancellation takes no place in a semaphore, because the statement to cancel may hold the last one.
     this.connectAs(cancellation, (_, client, release) => {
       if (client === undefined || release === undefined) return then()
-      client.query("SELECT pg_cancel_backend($1)", [serverProcess], () => {
+      // Citus has a second function of this name, for a bigint.
+      client.query("SELECT pg_cancel_backend($1::integer)", [serverProcess], () => {
         release()
         then()
       })

@@ -4,7 +4,7 @@ import { Effect, Fiber, Layer } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import { ServerPools } from "../../src/database/ServerPools.ts"
 import { codeOf } from "../../src/database/SqlErrors.ts"
-import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
+import { engines, layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 
 /** Few connections, so that a statement soon runs on a connection whose last statement was interrupted. */
@@ -91,8 +91,14 @@ describe.skipIf(!serverAnswers)("interrupted statements on a server", () => {
           assert.include(failures, "57014")
         })
       )
+    }
+  )
+})
 
-      it.effect("end on the server", () =>
+for (const { absent, layer: database, name } of engines.filter(({ name }) => name !== "embedded")) {
+  describe.skipIf(absent)(`an interrupted statement on ${name}`, () => {
+    layer(database, { excludeTestServices: true })((it) => {
+      it.effect("ends on the server", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           const running = Effect.map(
@@ -111,6 +117,6 @@ describe.skipIf(!serverAnswers)("interrupted statements on a server", () => {
           }
         })
       )
-    }
-  )
-})
+    })
+  })
+}
