@@ -10,7 +10,10 @@ import type { StoresRepo } from "./StoresRepo.ts"
 
 type Repo = Context.Tag.Service<StoresRepo>
 
-/** Updates the stores and publish states of the next entities on a store. */
+/**
+ * Updates the stores and publish states of the next entities on a store. They are looked up by their keys: while the statistics do not
+ * include the account, PostgreSQL would compare each entity with all entities, and these with all again.
+ */
 export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
   const RefreshedSome = Schema.Struct({
     entities: Schema.Number,
@@ -32,25 +35,29 @@ export const makeRefreshStore = (sql: SqlClient): Repo["refresh"] => {
         FROM store_version v
         WHERE v.account_id = ${accountId} AND v.store_id = ${id} AND v.entity_id > ${after}
         ORDER BY v.entity_id LIMIT ${limit}
-      ), rolled AS (
-        SELECT h.entity_id, bool_or(h.searched) AS searched,
-               coalesce(array_agg(s.id ORDER BY s.domain COLLATE "C", s.id) FILTER (WHERE s.id IS NOT NULL), '{}') AS store_ids,
-               coalesce(bool_or(v.pending_publish) FILTER (WHERE s.id IS NOT NULL), false) AS pending_publish,
-               CASE WHEN bool_or(s.id IS NOT NULL AND v.last_publish_status = 'failed') THEN 'failed'
-                    WHEN bool_or(s.id IS NOT NULL AND v.last_publish_status = 'pending') THEN 'pending'
-                    WHEN bool_or(s.id IS NOT NULL AND v.last_publish_status = 'published') THEN 'published'
-                    ELSE 'never_published' END AS last_publish_status
+      ), rolled AS MATERIALIZED (
+        SELECT h.entity_id, h.searched, old.store_ids AS "from", r.*
         FROM here h
-        JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = h.entity_id
-        LEFT JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
-        GROUP BY h.entity_id
+        CROSS JOIN LATERAL (
+          SELECT o.store_ids FROM entity o WHERE o.account_id = ${accountId} AND o.id = h.entity_id OFFSET 0
+        ) old
+        CROSS JOIN LATERAL (
+          SELECT coalesce(array_agg(s.id ORDER BY s.domain COLLATE "C", s.id) FILTER (WHERE s.id IS NOT NULL), '{}') AS store_ids,
+                 coalesce(bool_or(v.pending_publish) FILTER (WHERE s.id IS NOT NULL), false) AS pending_publish,
+                 CASE WHEN bool_or(s.id IS NOT NULL AND v.last_publish_status = 'failed') THEN 'failed'
+                      WHEN bool_or(s.id IS NOT NULL AND v.last_publish_status = 'pending') THEN 'pending'
+                      WHEN bool_or(s.id IS NOT NULL AND v.last_publish_status = 'published') THEN 'published'
+                      ELSE 'never_published' END AS last_publish_status
+          FROM store_version v
+          LEFT JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'
+          WHERE v.account_id = ${accountId} AND v.entity_id = h.entity_id
+        ) r
       ), written AS (
         UPDATE entity e
         SET store_ids = r.store_ids, pending_publish = r.pending_publish, last_publish_status = r.last_publish_status
         FROM rolled r
-        JOIN entity old ON old.account_id = ${accountId} AND old.id = r.entity_id
-        WHERE e.account_id = ${accountId} AND e.id = r.entity_id
-        RETURNING e.id, e.kind, old.store_ids AS "from", e.store_ids AS "to", coalesce(e.parent_id, e.id) AS owner,
+        WHERE e.account_id = ${accountId} AND e.id = ANY(ARRAY(SELECT h.entity_id FROM here h)) AND e.id = r.entity_id
+        RETURNING e.id, e.kind, r."from", e.store_ids AS "to", coalesce(e.parent_id, e.id) AS owner,
                   r.searched OR e.change_seq > (
                     SELECT s.unlinked_at_seq FROM store s WHERE s.account_id = ${accountId} AND s.id = ${id}
                   ) AS is_stale
