@@ -13,9 +13,9 @@ import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 import { ExportJobs } from "./ExportJobs.ts"
 import type { ExportSelection } from "./ExportSelection.ts"
 import { ExportsRepo, type ReadBeside } from "./ExportsRepo.ts"
-import { hasTagWithComma, hasTooManyImages, headerOf, recordsOf } from "./ShopifyCsvWriter.ts"
+import { hasTagWithComma, hasTooManyImages, headerOf, type MetafieldColumn, recordsOf } from "./ShopifyCsvWriter.ts"
 import { type ExportEnd, spool, type WriteExport } from "./Spool.ts"
-import type { StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
+import type { MetafieldKey, StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
 
 /** Maximum number of exports that one process reads at the same time. Each uses one of the connections for background work until it is read. */
 const maxAtOnce = 2
@@ -33,6 +33,8 @@ const maxLineBytes = 500_000_000
 
 /** Products of one statement, if their variants are read with them. */
 const productsAtOnce = 200
+/** Products or variants of one statement that looks for metafields, which returns few rows. */
+const metafieldsAtOnce = 5_000
 
 /** Related entities come first: a collection after its products, a product after its variants and media. */
 const kindsInOrder: ReadonlyArray<EntityKind> = ["media", "variant", "product", "collection"]
@@ -92,9 +94,9 @@ const partsOfSelected = (
   )
 
 /** Reads parts, and uses them in their order. A part is used while the next ones are read. */
-const inParts = <A, E, R>(
-  parts: Stream.Stream<Part>,
-  read: (part: Part) => Effect.Effect<A>,
+const inParts = <P, A, E, R>(
+  parts: Stream.Stream<P>,
+  read: (part: P) => Effect.Effect<A>,
   use: (part: A) => Effect.Effect<void, E, R>
 ): Effect.Effect<void, E, R> => Stream.runForEach(Stream.mapEffect(parts, read, { concurrency: partsAtOnce }), use)
 
@@ -168,16 +170,54 @@ const makeWriteProducts = Effect.gen(function* () {
   const repo = yield* ExportsRepo
   const { someOf } = makeCounts(repo)
 
+  /** The parts of the selected products, or of all, and of their variants. */
+  const partsByOwner = (accountId: AccountId, selection: ExportSelection | null) => {
+    const owned = (owner: MetafieldKey["owner"], parts: Stream.Stream<Part>) =>
+      Stream.map(parts, (part) => ({ owner, part }))
+    if (selection !== null)
+      return Stream.flatMap(partsOfSelected(repo, accountId, selection, metafieldsAtOnce), (part) => {
+        const variants = Effect.map(repo.variants(accountId, part.ids), (ids) => partsOf(ids, metafieldsAtOnce))
+        return Stream.concat(owned("product", Stream.make(part)), owned("variant", Stream.fromIterableEffect(variants)))
+      })
+    const all = (owner: MetafieldKey["owner"]) =>
+      owned(
+        owner,
+        partsOfAll(metafieldsAtOnce, (after, size) => repo.places(accountId, owner, after, size, null))
+      )
+    return Stream.concat(all("product"), all("variant"))
+  }
+
+  /** The metafields with a value on any product or variant of the file: its last columns. */
+  const metafieldsOf = (
+    accountId: AccountId,
+    storeId: StoreId,
+    selection: ExportSelection | null,
+    beside: ReadBeside
+  ) =>
+    Effect.gen(function* () {
+      const found = new Map<string, MetafieldColumn>()
+      const idOf = ({ key, owner }: MetafieldKey) => `${owner} ${key}`
+      yield* inParts(
+        partsByOwner(accountId, selection),
+        ({ owner, part }) => beside(repo.metafieldKeys(accountId, storeId, owner, part)),
+        (keys) =>
+          Effect.sync(() => {
+            for (const key of keys) found.set(idOf(key), { ...key, name: "" })
+          })
+      )
+      if (found.size === 0) return []
+      for (const named of yield* repo.metafieldNames(accountId, storeId))
+        if (found.has(idOf(named))) found.set(idOf(named), named)
+      return [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, column]) => column)
+    })
+
   return (storeId: StoreId, exportId: ExportId | null, selection: ExportSelection | null) =>
     (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
       Effect.gen(function* () {
         const selected = selection === null ? null : yield* someOf(accountId, selection)
         const [overview, metafields] = yield* Effect.all(
-          [
-            beside(repo.overview(accountId, storeId, selection)),
-            beside(repo.metafields(accountId, storeId, selection))
-          ],
-          { concurrency: partsAtOnce }
+          [beside(repo.overview(accountId, storeId, selection)), metafieldsOf(accountId, storeId, selection, beside)],
+          { concurrency: "unbounded" }
         )
         yield* write(headerOf(metafields), 0, overview.products)
         let done = 0

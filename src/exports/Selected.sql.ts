@@ -43,30 +43,8 @@ export const makeIsSelected = (sql: SqlClient) => {
     ])
 }
 
-/** Makes the query for the entities (`id`, `kind`, `attributes`) that an export of products reads: those selected, or all, and their variants. */
-export const makeWithVariants = (sql: SqlClient) => {
-  const isSelected = makeIsSelected(sql)
-  return (accountId: AccountId, selection: ExportSelection | null) =>
-    selection === null
-      ? sql`
-          SELECT e.id, e.kind, e.attributes FROM entity e
-          WHERE e.account_id = ${accountId} AND e.kind IN ('product', 'variant')`
-      : sql`
-          SELECT e.id, e.kind, e.attributes FROM entity e WHERE ${isSelected(accountId, selection)}
-          UNION ALL
-          SELECT c.id, c.kind, c.attributes
-          FROM entity e
-          CROSS JOIN LATERAL (
-            SELECT c.id, c.kind, c.attributes FROM entity c
-            WHERE c.account_id = ${accountId} AND c.parent_id = e.id OFFSET 0
-          ) c
-          WHERE ${isSelected(accountId, selection)}`
-}
-
 export const makeSelected = (sql: SqlClient): Selected => {
   const isSelected = makeIsSelected(sql)
-
-  const withVariants = makeWithVariants(sql)
 
   const countOf = (entitiesOf: (accountId: AccountId, selection: ExportSelection) => Fragment) => {
     const read = findSingle(Schema.Struct({ count: Schema.Number }))(
@@ -89,7 +67,17 @@ export const makeSelected = (sql: SqlClient): Selected => {
     countSelected: countOf(
       (accountId, selection) => sql`SELECT e.id FROM entity e WHERE ${isSelected(accountId, selection)}`
     ),
-    countWithVariants: countOf(withVariants),
+    countWithVariants: countOf(
+      (accountId, selection) => sql`
+        SELECT e.id FROM entity e WHERE ${isSelected(accountId, selection)}
+        UNION ALL
+        SELECT c.id
+        FROM entity e
+        CROSS JOIN LATERAL (
+          SELECT c.id FROM entity c WHERE c.account_id = ${accountId} AND c.parent_id = e.id OFFSET 0
+        ) c
+        WHERE ${isSelected(accountId, selection)}`
+    ),
     selected: (accountId, selection, after, limit) =>
       Effect.map(read(accountId, selection, after, limit), (rows) => ({
         ids: rows.map(({ id }) => id),

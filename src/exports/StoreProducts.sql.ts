@@ -8,7 +8,7 @@ import { builtInFields } from "../model/Attribute.ts"
 import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
 import { inPart, jsonList, jsonObject, type Part } from "./CatalogLines.sql.ts"
 import type { ExportSelection } from "./ExportSelection.ts"
-import { hintOf, makeIsSelected, makeWithVariants } from "./Selected.sql.ts"
+import { hintOf, makeIsSelected } from "./Selected.sql.ts"
 import { csvKeys, type ExportedProduct, type MetafieldColumn } from "./ShopifyCsvWriter.ts"
 
 /** The counts that an export of a store's products reports first. */
@@ -21,13 +21,11 @@ const Overview = Schema.Struct({
 })
 export type StoreOverview = typeof Overview.Type
 
-const Metafield = Schema.Struct({
-  owner: Schema.Literal("product", "variant"),
-  key: Schema.String,
-  name: Schema.String
-})
+const MetafieldKey = Schema.Struct({ owner: Schema.Literal("product", "variant"), key: Schema.String })
+export type MetafieldKey = typeof MetafieldKey.Type
+const MetafieldName = Schema.Struct({ ...MetafieldKey.fields, name: Schema.String })
 
-/** Most entities have no other keys and no overrides. Finding those that have takes a third of the time of reading all keys. */
+/** Keys that are no metafields. Leaving them out first is faster than listing the keys of each entity. */
 const builtInKeys = Object.keys({ ...builtInFields.product, ...builtInFields.variant })
 
 /** Revisions of a product's entities when they were read. */
@@ -50,12 +48,18 @@ export interface StoreProducts {
     storeId: StoreId,
     selection: ExportSelection | null
   ) => Effect.Effect<StoreOverview>
-  /** The metafields with a value on any product or variant of the store, ordered by owner and key. */
-  readonly metafields: (
+  /** The metafields with a value on those entities of a part that are on the store. */
+  readonly metafieldKeys: (
     accountId: AccountId,
     storeId: StoreId,
-    selection: ExportSelection | null
-  ) => Effect.Effect<ReadonlyArray<typeof Metafield.Type>>
+    owner: MetafieldKey["owner"],
+    part: Part
+  ) => Effect.Effect<ReadonlyArray<MetafieldKey>>
+  /** The names that the store has for its metafields, by their definitions. */
+  readonly metafieldNames: (
+    accountId: AccountId,
+    storeId: StoreId
+  ) => Effect.Effect<ReadonlyArray<typeof MetafieldName.Type>>
   /** The products of a part that are on the store, in the order of their last change. */
   readonly products: (
     accountId: AccountId,
@@ -147,7 +151,6 @@ const makeReadProducts = (sql: SqlClient): StoreProducts["products"] => {
 export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
   const isSelected = makeIsSelected(sql)
   const versionOf = makeVersionOf(sql)
-  const withVariants = makeWithVariants(sql)
 
   const readOverview = findAll(Overview)(
     (accountId: AccountId, storeId: StoreId, selection: ExportSelection | null) => sql`
@@ -171,34 +174,26 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
       ) p ${hintOf(sql, selection)}`
   )
 
-  const readMetafields = findAll(Metafield)(
-    (accountId: AccountId, storeId: StoreId, selection: ExportSelection | null) => {
-      const entities = withVariants(accountId, selection)
-      return sql`
-      SELECT k.kind AS owner, k.key,
-             coalesce((
-               SELECT coalesce(h.name, d.own ->> 'name')
-               FROM metafield_definition d
-               LEFT JOIN metafield_definition_store h
-                 ON h.account_id = ${accountId} AND h.store_id = ${storeId} AND h.definition_id = d.id
-               WHERE d.account_id = ${accountId} AND d.owner_type = k.kind AND d.namespace || '.' || d.key = k.key
-             ), '') AS name
+  const readKeys = findAll(MetafieldKey)(
+    (accountId: AccountId, storeId: StoreId, owner: MetafieldKey["owner"], part: Part) => sql`
+      SELECT DISTINCT e.kind AS owner, k.key ${sql.literal(planCustom)}
       FROM (
-        SELECT DISTINCT o.kind, a.key
-        FROM (
-          SELECT e.kind, e.attributes - ${builtInKeys}::text[] AS more
-          FROM (${entities}) e
-          WHERE e.attributes - ${builtInKeys}::text[] <> '{}' AND EXISTS ${versionOf(accountId, storeId, sql`e.id`)}
-          UNION ALL
-          SELECT e.kind, v.overrides AS more
-          FROM (${entities}) e
-          CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`, sql`o.overrides <> '{}'`)} v
-        ) o
-        CROSS JOIN LATERAL jsonb_object_keys(o.more) AS a (key)
-        WHERE strpos(a.key, '.') > 0
-      ) k
-      ORDER BY k.kind COLLATE "C", k.key COLLATE "C" ${hintOf(sql, selection)}`
-    }
+        SELECT e.id, e.kind, e.attributes - ${builtInKeys}::text[] AS more
+        FROM entity e
+        WHERE e.account_id = ${accountId} AND e.kind = ${owner} AND ${inPart(sql, part)}
+      ) e
+      CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`)} v
+      CROSS JOIN LATERAL jsonb_object_keys(e.more || v.overrides) AS k (key)
+      WHERE strpos(k.key, '.') > 0`
+  )
+
+  const readNames = findAll(MetafieldName)(
+    (accountId: AccountId, storeId: StoreId) => sql`
+      SELECT d.owner_type AS owner, d.namespace || '.' || d.key AS key, coalesce(h.name, d.own ->> 'name', '') AS name
+      FROM metafield_definition d
+      LEFT JOIN metafield_definition_store h
+        ON h.account_id = ${accountId} AND h.store_id = ${storeId} AND h.definition_id = d.id
+      WHERE d.account_id = ${accountId} AND d.owner_type IN ('product', 'variant')`
   )
 
   return {
@@ -206,7 +201,8 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
       readOverview(accountId, storeId, selection).pipe(
         Effect.map(([row]) => row ?? { products: 0, withoutTitle: 0, withoutHandle: 0, withSharedHandle: 0 })
       ),
-    metafields: readMetafields,
+    metafieldKeys: readKeys,
+    metafieldNames: readNames,
     products: makeReadProducts(sql)
   }
 }

@@ -948,11 +948,13 @@ const exporting = Effect.gen(function* () {
       }
       for (const after of [0, products - 100]) {
         const rows = yield* exports.products(accountId, firstStore, { after, limit: 100 }, [])
+        for (const owner of ["product", "variant"] as const)
+          yield* exports.metafieldKeys(accountId, firstStore, owner, { after, limit: 5_000 })
+        yield* exports.metafieldNames(accountId, firstStore)
         const ids = rows.map(({ id }) => id)
         const filters = { storeId: firstStore, state: "failed" } as const
         for (const selection of [null, { kind: "product", ids }, { kind: "product", filters }] as const) {
           yield* exports.overview(accountId, firstStore, selection)
-          yield* exports.metafields(accountId, firstStore, selection)
           if (selection !== null) yield* exports.countWithVariants(accountId, selection)
         }
         yield* exports.countSelected(accountId, { kind: "product", filters })

@@ -13,7 +13,15 @@ import { Unavailable } from "../../src/model/Errors.ts"
 import { EntityId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
-import { actingAs, anAccount, Catalog, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import {
+  actingAs,
+  anAccount,
+  Catalog,
+  CatalogChange,
+  CatalogChanges,
+  definedAs,
+  Stores
+} from "../../src/testing/index.ts"
 import { untilQuiet } from "../faults/ServerServices.ts"
 import { featureEngines, isServerCluster, layerServer, serverAnswers } from "../support/TestDatabase.ts"
 
@@ -414,6 +422,76 @@ const titlesWhileWritten = (fault: Fault, selection: ExportSelection | null) =>
     assert.strictEqual(parts, selection === null ? products + 1 : fault === "none" ? products : 1)
     const titles = lines.flatMap(({ title, type }) => (type === "product" || type === "variant" ? [title] : []))
     return { backends: backends.size, titles }
+  })
+
+for (const { absent, layer: database, name } of featureEngines)
+  describe.skipIf(absent)(`a product CSV of a store, ${name}`, () => {
+    layer(ServicesOnDatabase.pipe(Layer.provideMerge(database)), { excludeTestServices: true })((it) => {
+      it.effect(
+        "has the metafields of its products and their variants as columns, in however many parts it is read",
+        () =>
+          Effect.gen(function* () {
+            const { actor, first, second } = yield* aWorld
+            yield* Effect.gen(function* () {
+              yield* definedAs("variant", { "care.wash": "single_line_text_field" })
+              const { apply } = yield* CatalogChanges
+              // The metafields of the first and third product are on the other store only.
+              const ids = yield* Effect.forEach([second, first, second, first], ({ id: storeId }, place) =>
+                Effect.gen(function* () {
+                  const [productId, variantId] = yield* Effect.all([mintId(EntityId), mintId(EntityId)])
+                  const values = { title: `Hat ${place}`, handle: `hat-${place}`, [`custom.p${place}`]: "1" }
+                  yield* apply([
+                    CatalogChange.CreateEntity({ id: productId, kind: "product", parentId: null, values }),
+                    CatalogChange.CreateEntity({
+                      id: variantId,
+                      kind: "variant",
+                      parentId: productId,
+                      values: { [`custom.v${place}`]: "1" }
+                    }),
+                    ...[productId, variantId].map((entityId) => CatalogChange.AddToStore({ entityId, storeId })),
+                    CatalogChange.SetOverrides({ entityId: variantId, storeId, values: { "care.wash": "cold" } })
+                  ])
+                  return productId
+                })
+              )
+              const columns = (selection: ExportSelection | null) =>
+                Effect.gen(function* () {
+                  const parts = yield* Stream.runCollect((yield* Exports).csv(first.id, false, selection))
+                  const text = Buffer.concat([...parts].map(({ bytes }) => bytes)).toString("utf8")
+                  return text.split("\r\n")[0]?.match(/[^,]* \((?:product|variant)\.metafields\.[^)]*\)/g)
+                })
+              const own = yield* ExportsRepo
+              const inSingles = withRepo({
+                ...own,
+                places: (accountId, kind, after, _, storeId) => own.places(accountId, kind, after, 1, storeId),
+                selected: (accountId, selection, after) => own.selected(accountId, selection, after, 1),
+                metafieldKeys: (accountId, storeId, owner, part) =>
+                  own.metafieldKeys(accountId, storeId, owner, "ids" in part ? part : { ...part, limit: 1 }),
+                products: (accountId, storeId, part, metafields) =>
+                  own.products(accountId, storeId, "ids" in part ? part : { ...part, limit: 1 }, metafields)
+              })
+              const ofFour = ["custom.p3 (product.metafields.custom.p3)"]
+              const ofBoth = ["custom.p1 (product.metafields.custom.p1)", ...ofFour]
+              const ofVariants = [
+                "care.wash (variant.metafields.care.wash)",
+                "custom.v1 (variant.metafields.custom.v1)"
+              ]
+              const last = "custom.v3 (variant.metafields.custom.v3)"
+              const all = [...ofBoth, ...ofVariants, last]
+              for (const selection of [
+                null,
+                { kind: "product", ids },
+                { kind: "product", filters: { search: "Hat" } }
+              ] as const) {
+                assert.deepStrictEqual(yield* columns(selection), all)
+                assert.deepStrictEqual(yield* columns(selection).pipe(inSingles), all)
+              }
+              const some = { kind: "product", ids: ids.slice(2) } as const
+              assert.deepStrictEqual(yield* columns(some), [...ofFour, ofVariants[0], last])
+            }).pipe(actingAs(actor))
+          })
+      )
+    })
   })
 
 // On a cluster an export uses one connection.
