@@ -877,7 +877,7 @@ const jobs = Effect.gen(function* () {
   const uses = yield* EntityUsesRepo
   yield* uses.partsOf(accountId, [product(1), product(2)])
   yield* uses.usesOf(accountId, [product(1), product(2)])
-  yield* uses.storesOfHeldVariants(accountId, product(1))
+  yield* uses.holdersOf(accountId, product(1))
   assert.isFalse(yield* uses.isImporting(accountId))
   const bulk = yield* BulkItemsRepo
   const found = yield* FoundEntitiesRepo
