@@ -31,9 +31,8 @@ export const DropChange = Schema.Struct({
       "null: no outcome yet. `skipped`: the field was edited meanwhile, so the end of the drop did not change it."
   }),
   error: Schema.NullOr(PublishError).annotations({ description: "Why it failed; else null." }),
-  deleted_name: Schema.NullOr(Schema.String).annotations({
-    description: "The last name of the entity, if it was deleted after the drop; else null."
-  })
+  /** The last name of an entity that was deleted when the drop had ended. */
+  deleted_name: Schema.NullOr(Schema.String).annotations({ description: "null: not deleted." })
 }).annotations({ identifier: "DropChange" })
 export type DropChange = typeof DropChange.Type
 

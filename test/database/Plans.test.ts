@@ -550,6 +550,7 @@ const draft = (round: number) =>
     yield* apply([
       CatalogChange.RefusePublish({ entityId, storeId: secondStore, error: { code: "invalid", message: "Refused" } })
     ])
+    yield* apply([one, id].map((entityId) => CatalogChange.DeleteEntity({ entityId })))
     const half = ownersAtOnce / 2
     const owners = [...Arr.makeBy(half, (n) => product(1 + n * 17)), ...Arr.makeBy(half, (n) => variant(1 + n * 19))]
     const references = Arr.makeBy(half, (n) => media(1 + n * 11))
