@@ -41,8 +41,7 @@ export class DropsGroup extends HttpApiGroup.make("drops")
         hints: readOnly,
         description: {
           does: "Drops of the account (scheduled, live or past field changes), ordered by start time, each with its changes.",
-          usage:
-            "Use it for all of the account; use list_master_drops_v1 for one master, get_drop_v1 for one drop.",
+          usage: "Use it for all of the account; use list_master_drops_v1 for one master, get_drop_v1 for one drop.",
           ids: "Rows have drop_id (as id) and master_id.",
           never: "It never makes, starts or cancels a drop: the merchant does. Channels are linked stores."
         },

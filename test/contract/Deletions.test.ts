@@ -385,7 +385,10 @@ for (const engine of featureServiceEngines) {
             })
           )
       )
-      it.effect("a publish that waits for an unlinked store is sent without what was deleted meanwhile", () =>
+      it.effect.each([
+        { isRefused: false, title: "is sent without what was deleted meanwhile" },
+        { isRefused: true, title: "can be refused after something of it was deleted" }
+      ])("a publish that waits for an unlinked store $title", ({ isRefused }) =>
         inShop(({ large, own, shared, small, stove, tent }) =>
           Effect.gen(function* () {
             const { link, unlink } = yield* Stores
@@ -401,22 +404,24 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual(yield* refusalsOf("product", stove), [])
             assert.deepStrictEqual(yield* refusalsOf("variant", large), [])
             assert.deepStrictEqual(yield* refusalsOf("media", own), [])
+            const { accountId } = yield* CurrentActor
+            const { fail, records } = yield* DemoShops
+            const place = { accountId, storeId: shop.id }
+            if (isRefused) yield* fail(place, { kind: "refuse", percent: 100, delayMillis: 0 })
             yield* link({ domain: shop.domain, platform: "demo" })
             const ended = yield* publishing.settle([waiting.publicationId, gone.publicationId], () => Effect.void)
             assert.deepStrictEqual(
               ended.map(({ entityId, state }) => [entityId, state]),
-              [[tent, "published"]]
+              [[tent, isRefused ? "failed" : "published"]]
             )
-            const { accountId } = yield* CurrentActor
-            const { records } = yield* DemoShops
-            const sent = yield* Stream.runCollect(records({ accountId, storeId: shop.id }))
+            const sent = yield* Stream.runCollect(records(place))
             assert.sameMembers(
               [...sent].map(({ entityId }) => entityId),
-              [tent, small, shared]
+              isRefused ? [] : [tent, small, shared]
             )
             for (const id of [tent, small]) {
               const [newest] = yield* (yield* Drafts).history(id, 1)
-              assert.deepInclude(newest, { action: "published", store_id: shop.id })
+              assert.deepInclude(newest, { action: isRefused ? "publish_failed" : "published", store_id: shop.id })
             }
           })
         )
