@@ -28,7 +28,7 @@ import { NodePools, urlAt, verifyNode } from "./NodePools.ts"
 import { type Listen, listenOnPool, listenOnServer, Notifications } from "./Notifications.ts"
 import { defaultShares, type Shares } from "./RateLimitSemaphores.ts"
 import { Replica, withReplica } from "./Replica.ts"
-import { ServerPools } from "./ServerPools.ts"
+import { ServerPools, warnLost } from "./ServerPools.ts"
 import { makeEmbeddedClient, makeNodeClient, sessionOf, types } from "./Sessions.ts"
 import { HasSpareConnection } from "./SpareTransaction.ts"
 import { WatchedClient, watchedOf } from "./WatchedClient.ts"
@@ -82,9 +82,9 @@ const closing = (pool: { readonly end: () => Promise<void> }) =>
     Effect.withClock(Clock.make())
   )
 
-/** Logs an idle connection that broke. The pool removes it; without a listener the error would end the process. */
-const noteLost = Effect.map(Effect.runtime<never>(), (runtime) => (error: Error) => {
-  Runtime.runFork(runtime)(Effect.logWarning(`A database connection was lost: ${error.message}`))
+/** Logs a warning of the pools, which call it outside fibers. */
+const makeWarn = Effect.map(Effect.runtime<never>(), (runtime) => (message: string) => {
+  Runtime.runFork(runtime)(Effect.logWarning(message))
 })
 
 const now = () => performance.now()
@@ -97,7 +97,7 @@ const openReplica = (options: ServerOptions) =>
       poolSizes = defaultPoolSizes,
       shares = defaultShares
     } = options
-    const onLost = yield* noteLost
+    const warn = yield* makeWarn
     const log = Runtime.runFork(yield* Effect.runtime<never>())
     const pool = yield* Effect.acquireRelease(
       Effect.sync(
@@ -109,7 +109,7 @@ const openReplica = (options: ServerOptions) =>
             sizes: poolSizes.replica,
             kind: "replica",
             shares,
-            onLost
+            warn
           })
       ),
       closing
@@ -134,7 +134,7 @@ const openNodePools = (options: ServerOptions, coordinator: ServerPools) =>
   Effect.gen(function* () {
     const { deadlines = defaultDeadlines, maxConnections, nodeAccess = "direct", pooler = "none" } = options
     const { poolSizes = defaultPoolSizes, shares = defaultShares } = options
-    const onLost = yield* noteLost
+    const warn = yield* makeWarn
     const log = Runtime.runFork(yield* Effect.runtime<never>())
     const url = Redacted.value(options.url)
     const open = (address: string) =>
@@ -151,7 +151,7 @@ const openNodePools = (options: ServerOptions, coordinator: ServerPools) =>
         // Every account of these pools is on the node.
         shares: { ...shares, perNode: 100 },
         nodes: coordinator.nodes,
-        onLost
+        warn
       })
     const onChange = (address: string, reason: string | undefined) =>
       log(
@@ -177,8 +177,8 @@ const openPools = (options: ServerOptions) => {
   } = options
   return Effect.acquireRelease(
     Effect.map(
-      noteLost,
-      (onLost) =>
+      makeWarn,
+      (warn) =>
         new ServerPools({
           session: sessionOf(options),
           deadlines,
@@ -186,7 +186,7 @@ const openPools = (options: ServerOptions) => {
           sizes: maxConnections ?? poolSizes,
           name: options.poolName,
           shares,
-          onLost
+          warn
         })
     ),
     closing
@@ -374,10 +374,10 @@ const openEmbedded = (place: string, options: PGliteOptions) =>
     yield* Effect.promise(() => lite.exec("SET timezone = 'UTC'"))
     // One connection. It is never closed for being idle, and a caller waits for it without a timeout.
     const pool = yield* Effect.acquireRelease(
-      Effect.map(noteLost, (onLost) =>
+      Effect.map(makeWarn, (warn) =>
         new pg.Pool({ ...createPgConfig(lite), types, Client: makeEmbeddedClient(), max: 1, idleTimeoutMillis: 0 }).on(
           "error",
-          onLost
+          warnLost(warn)
         )
       ),
       closing

@@ -37,10 +37,23 @@ export class NoConnectionFree extends DeadlineMissed {}
 
 export type Connected = (error: Error | undefined, client?: pg.PoolClient, release?: (error?: Error) => void) => void
 
+/** For how long a pool does not grow after the server refused it a connection. */
+const fullServerMillis = 5_000
+
+/** Logs that an idle connection broke. */
+export const warnLost =
+  (warn: ServerPoolOptions["warn"]) =>
+  ({ message }: Error): void =>
+    warn(`A database connection was lost: ${message}`)
+
 /** A pool and the semaphores that limit its connections. */
 interface Lane {
   readonly name: string
   readonly pool: pg.Pool
+  /** The number of connections that the pool may have, unless the server is full. */
+  readonly max: number
+  /** Connections that are open. The pool counts those that it is opening too. */
+  readonly opened: Set<pg.PoolClient>
   readonly semaphores: RateLimitSemaphores
   /** Limits the connections for each node of a cluster. */
   readonly nodes: RateLimitSemaphores
@@ -61,7 +74,8 @@ export interface ServerPoolOptions {
   readonly shares: Shares
   /** The nodes of the cluster. Default: none. */
   readonly nodes?: NodeStates
-  readonly onLost: (error: Error) => void
+  /** Logs a warning. */
+  readonly warn: (message: string) => void
 }
 
 /** The open lanes of the process by name. Those of the pools of all nodes have the same names. */
@@ -130,18 +144,20 @@ export class ServerPools {
   private readonly lanes: Readonly<Record<MainPool, Lane>>
   private readonly deadlineOf: Readonly<Record<WorkloadName, number | undefined>>
   private readonly connectionMillis: number
+  private readonly warn: (message: string) => void
 
   constructor({
     deadlines,
     kind = "background",
     name,
     nodes = new NodeStates(),
-    onLost,
     pooler,
     session,
     shares,
-    sizes
+    sizes,
+    warn
   }: ServerPoolOptions) {
+    this.warn = warn
     this.deadlineOf = clientDeadlines(deadlines)
     this.nodes = nodes
     nodes.onDown((node) => this.abandonNode(node))
@@ -155,15 +171,19 @@ export class ServerPools {
       }
       const pool = new pg.Pool(config)
       // The pool removes an idle connection that breaks. Without this listener its error would end the process.
-      pool.on("error", onLost)
+      pool.on("error", warnLost(warn))
       const lane: Lane = {
         name: label,
         pool,
+        max,
+        opened: new Set(),
         semaphores: new RateLimitSemaphores(limitsOf(shares, max)),
         nodes: new RateLimitSemaphores(nodeLimitsOf(shares, max)),
         waitSeconds: metrics.connectionWaitSeconds.of(label)
       }
+      pool.on("remove", (client) => lane.opened.delete(client))
       pool.on("connect", (client) => {
+        lane.opened.add(client)
         // A connection that breaks while in use makes its statement fail, so its user learns of it there. Without a
         // listener the error would end the process.
         client.on("error", () => {})
@@ -270,7 +290,11 @@ export class ServerPools {
         refuse(new NodeDown(node))
         return
       }
-      lane.pool.connect((error, client, giveBack) => {
+      const connected: Connected = (error, client, giveBack = () => {}) => {
+        if (error !== undefined && !gaveUp && this.waitsForOwn(lane, error)) {
+          lane.pool.connect(connected)
+          return
+        }
         if (began !== undefined) lane.waitSeconds.add((performance.now() - began) / 1_000)
         if (waiting !== undefined) unwatch(waiting)
         if (client === undefined) {
@@ -287,7 +311,8 @@ export class ServerPools {
         }
         if (gaveUp) giveBack()
         else callback(undefined, client, giveBack)
-      })
+      }
+      lane.pool.connect(connected)
     }
     const take = (place: number): void => {
       const hold = holds[place]
@@ -319,6 +344,23 @@ export class ServerPools {
       callback(new NoConnectionFree(`no connection was free within ${this.connectionMillis} ms`))
     })
     take(0)
+  }
+
+  /**
+   * Whether a caller that was refused a new connection waits for one of those that the pool has: if the server is full (53300), the
+   * pool grows no further for some seconds. A pool without connections has none to wait for.
+   */
+  private waitsForOwn({ max, name, opened, pool }: Lane, error: Error): boolean {
+    if ((error as pg.DatabaseError).code !== "53300" || opened.size === 0) return false
+    if (pool.options.max === max)
+      this.warn(
+        `The database refuses pool ${name} a further connection, so it keeps to ${opened.size}: ${error.message}`
+      )
+    pool.options.max = opened.size
+    setTimeout(() => {
+      pool.options.max = max
+    }, fullServerMillis).unref()
+    return true
   }
 
   /** Refuses a statement about all accounts while a node does not answer. */

@@ -189,7 +189,7 @@ const withoutCheck = (url: Redacted.Redacted, nodes: NodeStates) =>
         sizes: 1,
         shares: defaultShares,
         nodes,
-        onLost: () => {}
+        warn: () => {}
       })
     const coordinator = poolsAt(Redacted.value(url))
     const pools = yield* Effect.acquireRelease(

@@ -26,7 +26,7 @@ const poolsOfANode = Effect.flatMap(TestDatabaseUrl, (url) =>
           sizes,
           name: "nodes",
           shares: defaultShares,
-          onLost: () => {}
+          warn: () => {}
         })
     ),
     (pools) => Effect.promise(() => pools.end())
