@@ -58,13 +58,7 @@ const race = <A, E, R>(dice: Dice, products: ReadonlyArray<EntityId>, others: Re
     const later = <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.delay(work, dice.below(120))
     const settled = jobs.map(({ id }) => later(settle(id)))
     const exits = yield* Effect.all(
-      [
-        Effect.all(settled, atOnce),
-        Effect.all(
-          others.map((each) => Effect.exit(later(each))),
-          atOnce
-        )
-      ],
+      [Effect.all(settled, atOnce), Effect.forEach(others, (each) => Effect.exit(later(each)), atOnce)],
       atOnce
     )
     return { ended: exits[0], others: exits[1] }
