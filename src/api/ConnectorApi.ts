@@ -364,8 +364,8 @@ class MastersGroup extends HttpApiGroup.make("masters")
       tier: "pim:read",
       hints: readOnly,
       description: {
-        does: "Drops that change one product, variant or collection, ordered by start time; each lists only its changes of this master.",
-        usage: "Use it before editing a master, to see scheduled changes; use list_drops_v1 for the whole account.",
+        does: "Drops that change one product, variant or collection, ordered by start time, each with its changes of this master.",
+        usage: "Use it before editing a master; use list_drops_v1 for the whole account.",
         ids: masterIds,
         never: "It never makes, starts or cancels a drop: the merchant does. Channels are linked stores."
       },

@@ -40,9 +40,8 @@ export class DropsGroup extends HttpApiGroup.make("drops")
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: "Drops of the account (field changes that are scheduled, under way or over), ordered by start time, each with its changes.",
-          usage:
-            "Use it for scheduled changes, past and future; use list_master_drops_v1 for one master, get_drop_v1 for one drop.",
+          does: "Drops of the account (scheduled, live or past field changes), ordered by start time, each with its changes.",
+          usage: "Use it for all of the account; use list_master_drops_v1 for one master, get_drop_v1 for one drop.",
           ids: "Rows have drop_id (as id) and master_id.",
           never: "It never makes, starts or cancels a drop: the merchant does. Channels are linked stores."
         },
@@ -61,8 +60,8 @@ export class DropsGroup extends HttpApiGroup.make("drops")
         tier: "pim:read",
         hints: readOnly,
         description: {
-          does: "One drop: its times, its status and the outcome of each change. Long lists of changes are paged.",
-          usage: "Use it for all changes of a drop whose id is known; use list_drops_v1 for every drop.",
+          does: "One drop: its times, status and the outcome of each change. Long lists of changes are paged.",
+          usage: "Use it for all changes of one drop; use list_drops_v1 for every drop.",
           ids: "list_drops_v1 gives drop_id.",
           never: "It never makes, starts or cancels a drop: the merchant does. Channels are linked stores."
         },

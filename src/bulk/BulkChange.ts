@@ -1,12 +1,12 @@
 import { Either, Schema } from "effect"
-import type { Aggregate } from "../catalog/Aggregate.ts"
 import type { CatalogChange, LockedCatalog } from "../drafts/CatalogChange.ts"
+import { withNames } from "../drafts/DeletedEntities.ts"
 import type { DecidedDeletions } from "../drafts/Deletion.ts"
 import { decideUpdate } from "../drafts/DraftWrite.ts"
 import { type DecidedRemovals, decideAddition, movedMeanwhile, type PartsMoved } from "../drafts/StoreMembership.ts"
 import { FoundEntities } from "../jobs/FoundEntities.ts"
 import { type DeletedEntity, type JobError, noLongerExists } from "../jobs/Job.ts"
-import { EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
+import { EntityKind, titleOf } from "../model/Attribute.ts"
 import type { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
@@ -15,7 +15,7 @@ import type { KeyRules } from "../model/KeyRules.ts"
  * A change of the drafts of many entities. `SetField`: writes one field; `storeId` null: the canonical value, else the override of a
  * store. `value` null: empties the canonical value, or removes the override. `AddToStore`: adds the entities to a store; products
  * with their variants and galleries. `RemoveFromStore`: takes them off a store that they were never published to. `Delete`: deletes those
- * that no store has, products with their variants.
+ * that no linked store has, products with their variants.
  */
 export const BulkChange = Schema.Union(
   Schema.TaggedStruct("SetField", {
@@ -170,24 +170,13 @@ export const decideStep = (
   return { changes, refused }
 }
 
-/** The name of an entity in lists: its title, else its handle. That of a variant also has its product's title and its SKU. */
-const listedName = ({ attributes, kind, parentId }: Aggregate, { aggregates }: LockedCatalog): string => {
-  const title = titleOf(kind, attributes)
-  if (parentId === null) return title.trim() === "" ? valueOf(attributes, "handle") : title
-  const product = titleOf("product", aggregates.get(parentId)?.attributes ?? {})
-  const isGiven = (text: string) => text.trim() !== ""
-  return [[product, title].filter(isGiven).join(": "), valueOf(attributes, "sku")].filter(isGiven).join(", ")
-}
-
 /** The items whose entities a step deleted. Their variants went with them and are not listed. */
 export const deletedBy = (
   items: ReadonlyArray<BulkItem>,
   before: LockedCatalog,
   after: LockedCatalog
 ): ReadonlyArray<DeletedEntity> =>
-  items.flatMap(({ id }) => {
-    const aggregate = before.aggregates.get(id)
-    return aggregate === undefined || after.aggregates.has(id)
-      ? []
-      : [{ id, kind: aggregate.kind, name: listedName(aggregate, before) }]
-  })
+  withNames(
+    items.map(({ id }) => id).filter((id) => !after.aggregates.has(id)),
+    before.aggregates
+  ).map(({ id, kind, name }) => ({ id, kind, name }))

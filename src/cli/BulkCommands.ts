@@ -93,7 +93,7 @@ const deleteCommand = Command.make("delete", { kind, ...filters, account, json }
   run({ _tag: "Delete" }, given)
 ).pipe(
   Command.withDescription(
-    "Delete many entities that no store has, products with their variants, as a job. This cannot be undone."
+    "Delete many entities that no linked store has, products with their variants, as a job. This cannot be undone."
   )
 )
 

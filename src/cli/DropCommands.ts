@@ -41,8 +41,8 @@ const timeOf = ({ ends_at, starts_at }: Drop) =>
 const linesOf = (drop: Drop) => [
   `${drop.name} (${drop.id}): ${drop.status}, ${timeOf(drop)} (${drop.timezone})`,
   ...drop.changes.map(
-    ({ entity_id, entity_type, error, field, outcome, store_id, value }) =>
-      `  ${entity_type} ${entity_id} on ${store_id ?? "every store"}: ${field} = ${quoted(value)}${outcome === null ? "" : `, ${outcome}`}${error === null ? "" : ` (${error.message})`}`
+    ({ deleted_name, entity_id, entity_type, error, field, outcome, store_id, value }) =>
+      `  ${entity_type} ${entity_id}${deleted_name === null ? "" : ` (deleted, ${quoted(deleted_name)})`} on ${store_id ?? "every store"}: ${field} = ${quoted(value)}${outcome === null ? "" : `, ${outcome}`}${error === null ? "" : ` (${error.message})`}`
   )
 ]
 

@@ -116,8 +116,8 @@ export interface Decision {
 export interface Plan {
   readonly created: ReadonlyArray<Aggregate>
   readonly updated: ReadonlyArray<{ readonly before: Aggregate; readonly after: Aggregate }>
-  /** As they were. */
-  readonly deleted: ReadonlyArray<Aggregate>
+  /** As they were. `name`: as lists named them. */
+  readonly deleted: ReadonlyArray<Aggregate & { readonly name: string }>
   /** Entities whose canonical record changed, in the order of their first change. Each gets a new change_seq. */
   readonly stamped: ReadonlyArray<EntityId>
   /** Entities whose draft changed only on stores. Their revision rises, their change_seq does not. */

@@ -21,6 +21,7 @@ import {
   type VariantSummary
 } from "./Aggregate.ts"
 import { CatalogChange, type LockedCatalog, type NewValues, type Plan, type Target } from "./CatalogChange.ts"
+import { withNames } from "./DeletedEntities.ts"
 import { layersOf } from "./Divergence.ts"
 
 type Change<Tag extends CatalogChange["_tag"]> = Data.TaggedEnum.Value<CatalogChange, Tag>
@@ -210,7 +211,7 @@ export class ChangePlanner {
         const before = this.locked.aggregates.get(aggregate.id)
         return before === undefined || sameJson(before, aggregate) ? [] : [{ before, after: aggregate }]
       }),
-      deleted: [...this.deleted].flatMap((id) => this.locked.aggregates.get(id) ?? []),
+      deleted: withNames(this.deleted, this.locked.aggregates),
       stamped: [...this.stamped],
       drafted: [...this.drafted].filter((id) => !this.stamped.has(id))
     }

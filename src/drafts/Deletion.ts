@@ -28,12 +28,12 @@ const wordsOfUse = ({ by, name }: EntityUse): string | undefined => {
   switch (by) {
     case "gallery":
       return `the gallery of ${JSON.stringify(name)} has it: take it out of that gallery first`
-    case "drop":
-      return `the drop ${JSON.stringify(name)} changes it, so it cannot be deleted`
+    case "scheduled_drop":
+      return `the drop ${JSON.stringify(name)} will change it: cancel the drop first, or wait until the drop has ended`
+    case "live_drop":
+      return `the drop ${JSON.stringify(name)} changes it: wait until the drop has ended`
     case "publish":
       return `it is being published to ${name}: wait until the publish has ended`
-    case "store":
-      return `the unlinked store ${name} has it: link that store again first`
     case "collection":
       return undefined
   }

@@ -397,8 +397,8 @@ const make = Effect.gen(function* () {
   const update = (id: EntityId, layer: UpdatedLayer, request: AttributesUpdate) => updateAll(id, [[layer, request]])
 
   return {
-    /** The stores that a product cannot leave because of its variants. Empty for other kinds. */
-    storesOfHeldVariants: (id: EntityId) => withAccountId((accountId) => uses.storesOfHeldVariants(accountId, id)),
+    /** The linked stores that a product cannot leave because of its variants, and the unlinked stores that have the entity. */
+    holdersOf: (id: EntityId) => withAccountId((accountId) => uses.holdersOf(accountId, id)),
     /**
      * Creates an entity with canonical values; a product with its first variant, a variant on all stores of its product. ValidationFailed:
      * also if the id is taken (`id`), or another variant of the product has the same option values. NotFound: the product, the entity whose

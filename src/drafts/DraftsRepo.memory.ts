@@ -8,6 +8,7 @@ import { fromMillis, max, plusMicros, type Timestamp } from "../model/Timestamp.
 import { skusOf, type VariantSummary } from "./Aggregate.ts"
 import type { Plan } from "./CatalogChange.ts"
 import { type ChangeNote, emptyNote, noteOf } from "./ChangeNote.ts"
+import { makeForgetDeleted } from "./DeletedEntities.ts"
 import { DraftsRepo, type ReadForChange } from "./DraftsRepo.ts"
 import { groupAt, type StoredGroup, slicesOf } from "./FeedChanges.ts"
 
@@ -17,10 +18,16 @@ declare module "../database/MemoryStore.memory.ts" {
     readonly feed: ReadonlyArray<{ readonly at: Timestamp; readonly id: string; readonly group: StoredGroup }>
     /** The number of deleted changes. */
     readonly feedFloor: number
+    /** Names of deleted entities. */
+    readonly deletedNames: ReadonlyMap<EntityId, string>
   }
 }
 
-export const emptyFeed: Pick<MemorySlices, "feed" | "feedFloor"> = { feed: [], feedFloor: 0 }
+export const emptyFeed: Pick<MemorySlices, "deletedNames" | "feed" | "feedFloor"> = {
+  deletedNames: new Map(),
+  feed: [],
+  feedFloor: 0
+}
 
 /**
  * Raises the publish times of a plan to `time`, the time of its last change, if they are earlier. So no publish time is before
@@ -46,15 +53,28 @@ const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
 }
 
 /** The account without deleted entities and all that belongs to them. */
-const withoutEntities = (account: MemoryAccount, deleted: Plan["deleted"]): MemoryAccount => {
+const withoutEntities = (account: MemoryAccount, plan: Plan): MemoryAccount => {
+  const { deleted } = plan
   if (deleted.length === 0) return account
+  const { forget, ids } = makeForgetDeleted(plan)
+  const forgotten = ids.flatMap((id) => {
+    const entity = account.entities.get(id)
+    if (entity === undefined) return []
+    const versions = entity.aggregate.versions.map((version) =>
+      version.accepted !== null && account.unlinkedStores.has(version.storeId)
+        ? { ...version, accepted: forget(id, version.accepted) }
+        : version
+    )
+    return [[id, { ...entity, aggregate: { ...entity.aggregate, versions } }] as const]
+  })
   const gone = new Set(deleted.map(({ id }) => id))
   const isKept = ({ entityId }: { readonly entityId: EntityId }) => !gone.has(entityId)
   const kept = <Row extends { readonly entityId: EntityId }>(rows: ReadonlyMap<string, Row>) =>
     new Map([...rows].filter(([, row]) => isKept(row)))
   return {
     ...account,
-    entities: new Map([...account.entities].filter(([id]) => !gone.has(id))),
+    entities: new Map([...account.entities, ...forgotten].filter(([id]) => !gone.has(id))),
+    deletedNames: new Map([...account.deletedNames, ...deleted.map(({ id, name }) => [id, name] as const)]),
     history: account.history.filter(isKept),
     publications: account.publications.filter(isKept),
     mirroredTranslations: new Map(
@@ -92,7 +112,7 @@ export const layerDraftsRepoMemory = Layer.effect(
             aggregate: { ...after, versions: [...after.versions, ...unlinked] }
           })
         }
-        return withoutEntities({ ...account, entities }, plan.deleted)
+        return withoutEntities({ ...account, entities }, plan)
       })
     const raiseAt = (
       accountId: AccountId,

@@ -1,10 +1,15 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
-import { Array as Arr, Effect } from "effect"
+import { Array as Arr, Effect, Schema } from "effect"
+import { AcceptedValues } from "../catalog/Aggregate.ts"
 import { insertAll } from "../database/Inserts.ts"
-import type { AccountId, EntityId } from "../model/Ids.ts"
+import { planCustom } from "../database/PlannerHints.ts"
+import { findAll } from "../database/Rows.ts"
+import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
+import { samePublishable } from "./Aggregate.ts"
 import type { Plan } from "./CatalogChange.ts"
+import { makeForgetDeleted } from "./DeletedEntities.ts"
 import { differences, upsertedRows, versionUpdate } from "./PlanRows.ts"
 
 /** The publish time of a row `r`, but not earlier than `time`. */
@@ -95,6 +100,47 @@ const tablesOfEntity = [
   "translation"
 ]
 
+/**
+ * Puts the names of deleted entities into the changes of drops that have ended. The changes of other drops keep their references, which
+ * refuse the deletion: such a drop may have been scheduled since it was decided.
+ */
+const nameInDrops = (sql: SqlClient, accountId: AccountId, deleted: Plan["deleted"]) => {
+  const rows = deleted.map(({ id, kind, name }) => ({ id, deleted: { id, kind, name } }))
+  return sql`
+    UPDATE drop_change c SET entity_id = NULL, deleted = r.deleted
+    FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS r (id uuid, deleted jsonb), drop d
+    WHERE c.account_id = ${accountId} AND c.entity_id = r.id
+      AND d.account_id = ${accountId} AND d.id = c.drop_id AND d.next_step IS NULL`
+}
+
+/** Takes deleted entities out of what unlinked stores accepted. While the import lock is shared, no store is linked. */
+const makeForgetOnUnlinkedStores = (sql: SqlClient) => {
+  const acceptedOf = findAll(Schema.Struct({ entityId: EntityId, storeId: StoreId, accepted: AcceptedValues }))(
+    (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
+      SELECT v.entity_id AS "entityId", v.store_id AS "storeId", v.accepted
+      FROM store s
+      JOIN store_version v ON v.account_id = ${accountId} AND v.store_id = s.id
+      WHERE s.account_id = ${accountId} AND s.status <> 'linked' AND v.entity_id = ANY(${ids}::uuid[])
+        AND v.accepted IS NOT NULL ${sql.literal(planCustom)}`
+  )
+  return (accountId: AccountId, plan: Plan) =>
+    Effect.gen(function* () {
+      const { forget, ids } = makeForgetDeleted(plan)
+      if (ids.length === 0) return
+      const rows = (yield* acceptedOf(accountId, ids)).flatMap(({ accepted, entityId, storeId }) => {
+        const left = forget(entityId, accepted)
+        return samePublishable(accepted, left) ? [] : [{ entityId, storeId, accepted: left }]
+      })
+      yield* runUnlessEmpty(
+        rows,
+        (changed) => sql`
+          UPDATE store_version v SET accepted = r.accepted
+          FROM jsonb_to_recordset(${JSON.stringify(changed)}::jsonb) AS r ("entityId" uuid, "storeId" uuid, accepted jsonb)
+          WHERE v.account_id = ${accountId} AND v.entity_id = r."entityId" AND v.store_id = r."storeId"`
+      )
+    })
+}
+
 /** Statements that delete entities, after all that belongs to them. */
 const deleteEntities = (sql: SqlClient, accountId: AccountId, ids: ReadonlyArray<EntityId>) => [
   ...tablesOfEntity.map(
@@ -140,6 +186,7 @@ const runTimed = (
 export const makeWriteParts = (sql: SqlClient) => {
   const { deleteVersions, updateVersions, upsertVersions } = makeVersionRows(sql)
   const { deleteGalleries, deleteMembers, upsertGalleries, upsertMembers } = makeRelationRows(sql)
+  const forgetOnUnlinkedStores = makeForgetOnUnlinkedStores(sql)
 
   return (accountId: AccountId, plan: Plan): ((time: Timestamp | null) => Effect.Effect<void, SqlError>) => {
     const { galleries, members, versions } = differences(plan)
@@ -159,7 +206,14 @@ export const makeWriteParts = (sql: SqlClient) => {
     )
     const deleted = runUnlessEmpty(plan.deleted, (aggregates) => {
       const ids = aggregates.map(({ id }) => id)
-      return Effect.all(deleteEntities(sql, accountId, ids), { discard: true })
+      return Effect.all(
+        [
+          forgetOnUnlinkedStores(accountId, plan),
+          nameInDrops(sql, accountId, plan.deleted),
+          ...deleteEntities(sql, accountId, ids)
+        ],
+        { discard: true }
+      )
     })
     return (time) => Effect.all([removed, changed(time), added(time), related, deleted], { discard: true })
   }

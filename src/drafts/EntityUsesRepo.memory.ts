@@ -1,8 +1,8 @@
 import { Effect, Layer, Ref } from "effect"
 import { MemoryStore } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
-import type { EntityId, StoreId } from "../model/Ids.ts"
-import { type EntityUse, EntityUsesRepo } from "./EntityUsesRepo.ts"
+import type { EntityId } from "../model/Ids.ts"
+import { type EntityUse, EntityUsesRepo, toHolders } from "./EntityUsesRepo.ts"
 import { holdOf } from "./StoreMembership.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. There are no imports in memory. */
@@ -10,11 +10,19 @@ export const layerEntityUsesRepoMemory = Layer.effect(
   EntityUsesRepo,
   Effect.map(MemoryStore, (store) => ({
     isImporting: () => Effect.succeed(false),
-    storesOfHeldVariants: (accountId, productId) =>
+    holdersOf: (accountId, entityId) =>
       Effect.map(Ref.get(store), (state) => {
-        const all = [...(state.get(accountId)?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
-        const versions = all.filter(({ parentId }) => parentId === productId).flatMap((variant) => variant.versions)
-        return new Set(versions.filter((version) => holdOf(version) !== undefined).map(({ storeId }) => storeId))
+        const account = state.get(accountId)
+        const rows = [...(account?.entities.values() ?? [])].flatMap(({ aggregate: { id, parentId, versions } }) =>
+          versions.flatMap((version) => {
+            const linked = account?.stores.get(version.storeId)
+            const { domain } = linked ?? account?.unlinkedStores.get(version.storeId) ?? {}
+            return (id === entityId || parentId === entityId) && holdOf(version) !== undefined && domain !== undefined
+              ? [{ id: version.storeId, domain, isLinked: linked !== undefined, isVariant: id !== entityId }]
+              : []
+          })
+        )
+        return toHolders(rows)
       }),
     partsOf: (accountId, ids) =>
       Effect.map(Ref.get(store), (state) => {
@@ -37,29 +45,23 @@ export const layerEntityUsesRepoMemory = Layer.effect(
           const showing = all.find(
             ({ gallery, id }) => !ids.includes(id) && gallery.some(({ mediaId }) => mediaId === entityId)
           )
-          const drop = [...account.drops.values()].find(({ planned }) =>
-            planned.changes.some((change) => change.entity_id === entityId)
+          const drop = [...account.drops.values()].find(
+            ({ nextStep, planned }) =>
+              nextStep !== null && planned.changes.some((change) => change.entity_id === entityId)
           )
           const open = account.publications.find(
-            ({ entityIds, state: ended }) => ended === "pending" && entityIds.includes(entityId)
+            ({ entityIds, state: ended, storeId }) =>
+              ended === "pending" && account.stores.has(storeId) && entityIds.includes(entityId)
           )
-          const unlinked = account.entities
-            .get(entityId)
-            ?.aggregate.versions.find(
-              ({ accepted, mayBeLive, platformId, storeId }) =>
-                account.unlinkedStores.has(storeId) && (accepted !== null || platformId !== null || mayBeLive)
-            )
-          const domainOf = (storeId: StoreId) =>
-            [...account.stores.values(), ...account.unlinkedStores.values()].find(({ id }) => id === storeId)?.domain ??
-            ""
           return [
             ...(showing === undefined ? [] : [use("gallery", titleOf(showing.kind, showing.attributes), showing.id)]),
             ...all
               .filter(({ members }) => members.includes(entityId))
               .map((collection) => use("collection", "", collection.id)),
-            ...(drop === undefined ? [] : [use("drop", drop.planned.name)]),
-            ...(open === undefined ? [] : [use("publish", domainOf(open.storeId))]),
-            ...(unlinked === undefined ? [] : [use("store", domainOf(unlinked.storeId))])
+            ...(drop === undefined
+              ? []
+              : [use(drop.status === "scheduled" ? "scheduled_drop" : "live_drop", drop.planned.name)]),
+            ...(open === undefined ? [] : [use("publish", account.stores.get(open.storeId)?.domain ?? "")])
           ]
         }
         return ids.flatMap(usesOfOne)

@@ -6,17 +6,37 @@ import { findAll, findSingle } from "../database/Rows.ts"
 import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
 
 /**
- * What refers to an entity. `gallery`: an entity whose gallery has the media file. `collection`: a collection with the product. `drop`: a
- * drop that changes it. `publish`: a publish that waits and sends it along. `store`: an unlinked store that has it, or may have it. `id`: of
- * the gallery's entity or the collection. `name`: a title, the name of the drop, or the domain of the store.
+ * What refers to an entity. `gallery`: an entity whose gallery has the media file. `collection`: a collection with the product.
+ * `scheduled_drop`, `live_drop`: a drop with a step left that changes it, before or after its start. `publish`: a publish to a linked store
+ * that waits and sends it along. `id`: of the gallery's entity or the collection. `name`: a title, the name of the drop, or the domain of
+ * the store.
  */
 export const EntityUse = Schema.Struct({
   entityId: EntityId,
-  by: Schema.Literal("gallery", "collection", "drop", "publish", "store"),
+  by: Schema.Literal("gallery", "collection", "scheduled_drop", "live_drop", "publish"),
   id: Schema.NullOr(EntityId),
   name: Schema.String
 })
 export type EntityUse = typeof EntityUse.Type
+
+const Holder = Schema.Struct({
+  id: StoreId,
+  domain: Schema.String,
+  isLinked: Schema.Boolean,
+  isVariant: Schema.Boolean
+})
+
+/** `ofVariants`: linked stores that a variant keeps its product on. `unlinked`: the domains of unlinked stores, in their order. */
+export interface Holders {
+  readonly ofVariants: ReadonlySet<StoreId>
+  readonly unlinked: ReadonlyArray<string>
+}
+
+/** `rows`: the stores that hold an entity, and those that hold a variant of it (`isVariant`). */
+export const toHolders = (rows: ReadonlyArray<typeof Holder.Type>): Holders => ({
+  ofVariants: new Set(rows.filter(({ isLinked, isVariant }) => isLinked && isVariant).map(({ id }) => id)),
+  unlinked: [...new Set(rows.filter(({ isLinked }) => !isLinked).map(({ domain }) => domain))].sort()
+})
 
 /** What must be known before entities are deleted or taken off stores. */
 export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
@@ -29,8 +49,8 @@ export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
     readonly partsOf: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<EntityId>>
     /** What refers to these entities, apart from themselves. Call it under the locks of the entities. */
     readonly usesOf: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<EntityUse>>
-    /** The stores that have a variant of the product, or may have it, and those to which one is being published. */
-    readonly storesOfHeldVariants: (accountId: AccountId, productId: EntityId) => Effect.Effect<ReadonlySet<StoreId>>
+    /** The stores that have the entity or a variant of it, or may have it, and those to which one is being published. */
+    readonly holdersOf: (accountId: AccountId, id: EntityId) => Effect.Effect<Holders>
     /** Whether an import is open. Its comparison may refer to any entity. While the caller shares the import lock, no import begins. */
     readonly isImporting: (accountId: AccountId) => Effect.Effect<boolean>
   }
@@ -79,43 +99,39 @@ export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
             )
             UNION ALL
             (
-              SELECT 'drop', NULL, d.name
-              FROM (
-                SELECT c.drop_id FROM drop_change c WHERE c.account_id = ${accountId} AND c.entity_id = k.id LIMIT 1
-              ) c
+              SELECT CASE d.status WHEN 'scheduled' THEN 'scheduled_drop' ELSE 'live_drop' END, NULL, d.name
+              FROM drop_change c
               JOIN drop d ON d.account_id = ${accountId} AND d.id = c.drop_id
+              WHERE c.account_id = ${accountId} AND c.entity_id = k.id AND d.next_step IS NOT NULL
+              LIMIT 1
             )
             UNION ALL
             (
               SELECT 'publish', NULL, s.domain
               FROM store s
               JOIN publication p ON p.account_id = ${accountId} AND p.store_id = s.id
-              WHERE s.account_id = ${accountId} AND p.state = 'pending' AND p.brings && ARRAY[k.id]
-              LIMIT 1
-            )
-            UNION ALL
-            (
-              SELECT 'store', NULL, s.domain
-              FROM store_version v
-              JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id
-              WHERE v.account_id = ${accountId} AND v.entity_id = k.id AND s.status <> 'linked'
-                AND (v.accepted IS NOT NULL OR v.platform_id IS NOT NULL OR v.may_be_live)
+              WHERE s.account_id = ${accountId} AND s.status = 'linked' AND p.state = 'pending'
+                AND p.brings && ARRAY[k.id]
               LIMIT 1
             )
           ) u ${planned}`
       )
 
-      const storesOfHeldVariants = findAll(Schema.Struct({ id: StoreId }))(
-        (accountId: AccountId, productId: EntityId) => sql`
-          SELECT DISTINCT v.store_id AS id
-          FROM entity e
+      const holdersOf = findAll(Holder)(
+        (accountId: AccountId, id: EntityId) => sql`
+          SELECT DISTINCT s.id, s.domain, s.status = 'linked' AS "isLinked", e."isVariant"
+          FROM (
+            SELECT v.id, true AS "isVariant" FROM entity v WHERE v.account_id = ${accountId} AND v.parent_id = ${id}
+            UNION ALL
+            SELECT ${id}::uuid, false
+          ) e
           CROSS JOIN LATERAL (
             SELECT o.store_id FROM store_version o
             WHERE o.account_id = ${accountId} AND o.entity_id = e.id
               AND (o.accepted IS NOT NULL OR o.platform_id IS NOT NULL OR o.may_be_live OR o.last_publish_status = 'pending')
             OFFSET 0
           ) v
-          WHERE e.account_id = ${accountId} AND e.parent_id = ${productId} ${planned}`
+          JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id ${planned}`
       )
 
       const findImport = findSingle(Schema.Struct({ isOpen: Schema.Boolean }))(
@@ -129,8 +145,7 @@ export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
       return {
         partsOf: (accountId, ids) => Effect.map(partsOf(accountId, ids), (rows) => rows.map(({ id }) => id)),
         usesOf,
-        storesOfHeldVariants: (accountId, productId) =>
-          Effect.map(storesOfHeldVariants(accountId, productId), (rows) => new Set(rows.map(({ id }) => id))),
+        holdersOf: (accountId, id) => Effect.map(holdersOf(accountId, id), toHolders),
         isImporting: (accountId) => Effect.map(findImport(accountId), ({ isOpen }) => isOpen)
       }
     })

@@ -30,7 +30,9 @@ export const DropChange = Schema.Struct({
     description:
       "null: no outcome yet. `skipped`: the field was edited meanwhile, so the end of the drop did not change it."
   }),
-  error: Schema.NullOr(PublishError).annotations({ description: "Why it failed; else null." })
+  error: Schema.NullOr(PublishError).annotations({ description: "Why it failed; else null." }),
+  /** The last name of an entity that was deleted when the drop had ended. */
+  deleted_name: Schema.NullOr(Schema.String).annotations({ description: "null: not deleted." })
 }).annotations({ identifier: "DropChange" })
 export type DropChange = typeof DropChange.Type
 
@@ -95,7 +97,7 @@ export interface DropTarget {
   readonly storeIds: ReadonlyArray<StoreId>
 }
 
-export const PlannedChange = DropChange.omit("outcome", "error")
+export const PlannedChange = DropChange.omit("outcome", "error", "deleted_name")
 export type PlannedChange = typeof PlannedChange.Type
 
 /** A drop that has passed the checks. */

@@ -38,6 +38,10 @@ const isDueBetween = (sql: SqlClient, accountId: AccountId, from: Timestamp, unt
         AND o.starts_at < ${from}::timestamptz AND o.status = 'failed'
     )`
 
+/** The id and the kind of the entity of a change `c`, which was deleted or is `e`. */
+export const changedId = (sql: SqlClient) => sql.literal("coalesce(c.entity_id, (c.deleted ->> 'id')::uuid)")
+export const changedKind = (sql: SqlClient) => sql.literal("coalesce(e.kind, c.deleted ->> 'kind')")
+
 /** Statements that read drops. */
 export const makeDropReads = (
   sql: SqlClient
@@ -47,11 +51,12 @@ export const makeDropReads = (
 
   const changesOf = (accountId: string, entityId: string | null) => sql`
     SELECT json_agg(json_build_object(
-             'entity_id', c.entity_id, 'entity_type', e.kind, 'store_id', c.store_id, 'field', c.field,
-             'value', c.value, 'outcome', c.outcome, 'error', c.error
+             'entity_id', ${changedId(sql)}, 'entity_type', ${changedKind(sql)}, 'store_id', c.store_id,
+             'field', c.field, 'value', c.value, 'outcome', c.outcome, 'error', c.error,
+             'deleted_name', c.deleted ->> 'name'
            ) ORDER BY c.ordinal) AS list
     FROM drop_change c
-    JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
+    LEFT JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
     LEFT JOIN store s ON s.account_id = ${accountId} AND s.id = c.store_id
     WHERE c.account_id = ${accountId} AND c.drop_id = d.id AND (c.store_id IS NULL OR s.status = 'linked')
       AND (${entityId}::uuid IS NULL OR c.entity_id = ${entityId}::uuid)`
@@ -91,7 +96,7 @@ export const makeDropReads = (
         SELECT ${columns}, d.next_step IS NOT NULL AS "isOpen", own.changes, own.entities, own.fields
         FROM drop d
         CROSS JOIN LATERAL (
-          SELECT count(*)::integer AS changes, count(DISTINCT c.entity_id)::integer AS entities,
+          SELECT count(*)::integer AS changes, count(DISTINCT ${changedId(sql)})::integer AS entities,
                  coalesce(array_agg(DISTINCT c.field ORDER BY c.field), '{}') AS fields
           FROM drop_change c
           LEFT JOIN store s ON s.account_id = ${accountId} AND s.id = c.store_id
@@ -158,7 +163,7 @@ export const makeDropReads = (
 export const makeReadEarlierValues = (sql: SqlClient): Pick<Context.Tag.Service<DropsRepo>, "earlierValues"> => ({
   earlierValues: findAll(EarlierValue)(
     (accountId: AccountId, id: DropId) => sql`
-      SELECT c.entity_id, c.store_id, c.field,
+      SELECT ${changedId(sql)} AS entity_id, c.store_id, c.field,
              CASE WHEN count(DISTINCT f.accepted_before) = 1 THEN min(f.accepted_before) END AS value
       FROM drop d
       JOIN drop_change c ON c.account_id = ${accountId} AND c.drop_id = d.id
@@ -166,7 +171,7 @@ export const makeReadEarlierValues = (sql: SqlClient): Pick<Context.Tag.Service<
       JOIN store s ON s.account_id = ${accountId} AND s.id = f.store_id AND s.status = 'linked'
       WHERE d.account_id = ${accountId} AND d.id = ${id} AND f.publication_id IS NOT NULL
         AND (f.outcome IS NOT NULL OR d.next_step IN ('end', 'settle_end'))
-      GROUP BY c.ordinal, c.entity_id, c.store_id, c.field
+      GROUP BY c.ordinal, c.entity_id, c.deleted, c.store_id, c.field
       ORDER BY c.ordinal`
   )
 })

@@ -28,6 +28,8 @@ export const DropEffect = Schema.Struct({
   /** Index of the change, from 0. */
   ordinal: Schema.Int,
   entityId: EntityId,
+  /** Whether the entity was deleted. Nothing of the effect is carried out any more, also if its store is linked again. */
+  isDeleted: Schema.optionalWith(Schema.Boolean, { exact: true }),
   storeId: StoreId,
   field: Schema.String,
   value: Schema.String,
@@ -108,11 +110,14 @@ const unlinkedBeforeEnd: PublishError = {
 
 const hasFailedWith =
   (code: string) =>
-  ({ error, outcome }: DropEffect) =>
-    outcome === "failed" && error?.code === code
+  ({ error, isDeleted, outcome }: DropEffect) =>
+    isDeleted !== true && outcome === "failed" && error?.code === code
 
 /** Whether an effect failed because its store was unlinked before the publish of the start had ended. */
 export const isUnsettled = hasFailedWith(unsettledCode)
+
+/** Whether an effect failed because its store was unlinked before the earlier value was published. */
+export const isUnreverted = hasFailedWith(unrevertedCode)
 
 /** Why the publish of an effect of the start was refused; null: it was not. */
 export const refusalOf = (effect: DropEffect): PublishError | null =>

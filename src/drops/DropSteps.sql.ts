@@ -8,6 +8,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { type AccountId, DropId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
+import { changedId, changedKind } from "./DropReads.sql.ts"
 import { DueStep, LockedDrop, notLinkedCode, unlinkedCode, unrevertedCode, unsettledCode } from "./DropStep.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
 
@@ -94,16 +95,17 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
       SELECT d.actor, d.status, rfc3339(d.ends_at) AS "endsAt",
              (
                SELECT json_agg(json_build_object(
-                        'entity_id', c.entity_id, 'entity_type', e.kind, 'store_id', c.store_id, 'field', c.field,
-                        'value', c.value, 'outcome', c.outcome
+                        'entity_id', ${changedId(sql)}, 'entity_type', ${changedKind(sql)}, 'store_id', c.store_id,
+                        'field', c.field, 'value', c.value, 'outcome', c.outcome
                       ) ORDER BY c.ordinal)
                FROM drop_change c
-               JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
+               LEFT JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
                WHERE c.account_id = ${accountId} AND c.drop_id = d.id
              ) AS changes,
              (
                SELECT coalesce(json_agg(json_build_object(
-                        'ordinal', f.ordinal, 'entityId', c.entity_id, 'storeId', f.store_id, 'field', c.field,
+                        'ordinal', f.ordinal, 'entityId', ${changedId(sql)}, 'isDeleted', c.entity_id IS NULL,
+                        'storeId', f.store_id, 'field', c.field,
                         'value', c.value, 'overrideBefore', f.override_before, 'acceptedBefore', f.accepted_before,
                         'publicationId', f.publication_id, 'outcome', f.outcome, 'error', f.error
                       ) ORDER BY f.ordinal, f.store_id), '[]')
@@ -142,7 +144,10 @@ const makeReopen =
   (accountId, storeId) => {
     const hasFailed = (...codes: ReadonlyArray<string>) => sql`
       f.account_id = ${accountId} AND f.store_id = ${storeId} AND f.outcome = 'failed'
-      AND f.error->>'code' = ANY(${codes}::text[])`
+      AND f.error->>'code' = ANY(${codes}::text[]) AND EXISTS (
+        SELECT FROM drop_change k
+        WHERE k.account_id = ${accountId} AND k.drop_id = f.drop_id AND k.ordinal = f.ordinal AND k.entity_id IS NOT NULL
+      )`
     const isUnlinked = hasFailed(unlinkedCode, unsettledCode)
     const isUnended = sql`
       NOT EXISTS (

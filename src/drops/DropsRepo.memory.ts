@@ -22,8 +22,8 @@ import {
   type DropStepName,
   isNotLinked,
   isUnlinked,
-  isUnsettled,
-  unrevertedCode
+  isUnreverted,
+  isUnsettled
 } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
 
@@ -274,13 +274,19 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen">
       const { actor, effects, outcomes, planned, status } = drop
       const outcomeOf = new Map(outcomes.map(({ ordinal, outcome }) => [ordinal, outcome]))
       const changes = planned.changes.map((change, ordinal) => ({ ...change, outcome: outcomeOf.get(ordinal) ?? null }))
-      return Option.some({ actor, status, endsAt: planned.ends_at, changes, effects })
+      return Option.some({
+        actor,
+        status,
+        endsAt: planned.ends_at,
+        changes,
+        effects: effects.map((effect) => withDeletion(account, effect))
+      })
     }),
   reopen: (accountId, storeId) =>
     Effect.flatMap(now, (time) =>
       updateAccount(store, accountId, (account) => ({
         ...account,
-        drops: new Map([...account.drops].map(([id, drop]) => [id, reopenOn(drop, storeId, time)]))
+        drops: new Map([...account.drops].map(([id, drop]) => [id, reopenOn(account, drop, storeId, time)]))
       }))
     ),
   move: ({ accountId, id }, { effects, next, outcomes, status }) =>
@@ -300,12 +306,15 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen">
     })
 })
 
-const reopenOn = (drop: MemoryDrop, storeId: StoreId, time: Timestamp): MemoryDrop => {
+const withDeletion = ({ deletedNames }: MemoryAccount, effect: DropEffect): DropEffect =>
+  deletedNames.has(effect.entityId) ? { ...effect, isDeleted: true } : effect
+
+const reopenOn = (account: MemoryAccount, drop: MemoryDrop, storeId: StoreId, time: Timestamp): MemoryDrop => {
   const failedWith = (is: (effect: DropEffect) => boolean) =>
-    drop.effects.filter((effect) => effect.storeId === storeId && is(effect))
+    drop.effects.filter((effect) => effect.storeId === storeId && is(withDeletion(account, effect)))
   const unstarted = failedWith(isNotLinked)
   const unlinked = failedWith(isUnlinked)
-  const unreverted = failedWith(({ error }) => error?.code === unrevertedCode)
+  const unreverted = failedWith(isUnreverted)
   const reopening = (reopened: ReadonlyArray<DropEffect>) =>
     drop.effects.map((effect) =>
       reopened.includes(effect) ? { ...effect, outcome: null, error: effect.error?.refusal ?? null } : effect
@@ -382,7 +391,7 @@ const toDrop = (account: MemoryAccount | undefined, drop: MemoryDrop, entityId: 
     const isLinked = change.store_id === null || account?.stores.has(change.store_id) === true
     if (!isLinked || (entityId !== null && change.entity_id !== entityId)) return []
     const { error = null, outcome = null } = drop.outcomes.find(({ ordinal }) => ordinal === index) ?? {}
-    return [{ ...change, outcome, error }]
+    return [{ ...change, outcome, error, deleted_name: account?.deletedNames.get(change.entity_id) ?? null }]
   })
 })
 

@@ -318,14 +318,15 @@ export const toPush = (
   const accepted = [{ entityId, values }]
   switch (content.kind) {
     case "product": {
-      const onStore = (values.variants ?? []).filter((variant) => versions.has(variant))
-      const variants = toRelatedEntities(content, onStore, versions).filter(
+      const onStore = (ids: ReadonlyArray<EntityId> = []) => ids.filter((id) => versions.has(id))
+      const variants = toRelatedEntities(content, onStore(values.variants), versions).filter(
         ({ isIncluded }) => !isLive(own) || !isIncluded
       )
-      const media = toRelatedEntities(content, values.media ?? [], versions)
+      const media = toRelatedEntities(content, onStore(values.media), versions)
       // The accepted list of variants has only variants that are sent: a variant that is not live has no position in the store.
       const sentVariants =
         values.variants === undefined ? {} : { variants: variants.map(({ entity }) => entity.entityId) }
+      const sentMedia = values.media === undefined ? {} : { media: onStore(values.media) }
       return Either.right({
         publication: Publication.Product({
           ...main,
@@ -333,7 +334,7 @@ export const toPush = (
           media: media.map(({ entity }) => entity)
         }),
         accepted: [
-          { entityId, values: { ...values, ...sentVariants } },
+          { entityId, values: { ...values, ...sentVariants, ...sentMedia } },
           ...[...variants, ...media]
             .filter(({ isIncluded }) => isIncluded)
             .map(({ entity: { attributes, entityId } }) => ({ entityId, values: { attributes } }))

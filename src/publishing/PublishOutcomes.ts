@@ -160,6 +160,8 @@ export const makeFinishPublication = Effect.gen(function* () {
       const versionOf = (id: EntityId) =>
         locked.aggregates.get(id)?.versions.find((version) => version.storeId === storeId)
       const isOnStore = (id: EntityId) => versionOf(id) !== undefined
+      // While the store was unlinked, an entity that the publication includes may have been deleted.
+      const isThere = (id: EntityId) => locked.aggregates.has(id)
       // A publication leaves out an included entity whose values the store has accepted meanwhile.
       const staysPending = (id: EntityId) =>
         requestedAgain.has(id) || (brought.get(id)?.isIncluded === true && versionOf(id)?.accepted === null)
@@ -182,7 +184,7 @@ export const makeFinishPublication = Effect.gen(function* () {
           // The history has the requests of entities that were left out already.
           const takenBack = following.filter((each) => each.entityId === entityId)
           yield* history.recordPublishes(accountId, actor, dropId, [
-            ...toPublishEvents({ ...claimed, content }, entityIds, action, error),
+            ...toPublishEvents({ ...claimed, content }, entityIds.filter(isThere), action, error),
             ...takenBack.flatMap((each) => toPublishEvents(each, [entityId], "publish_asked"))
           ])
           yield* faults.at("settling")

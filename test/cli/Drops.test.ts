@@ -75,7 +75,14 @@ describe.skipIf(!serverAnswers)("drop commands", () => {
           ends_at: "2030-02-01T00:00:00.000000Z",
           timezone: "Europe/Berlin"
         })
-        const change = { entity_id: entity, entity_type: "variant", store_id: europe.id, outcome: null, error: null }
+        const change = {
+          entity_id: entity,
+          entity_type: "variant",
+          store_id: europe.id,
+          outcome: null,
+          error: null,
+          deleted_name: null
+        }
         assert.deepStrictEqual(made.changes, [
           { ...change, field: "price", value: "9.00" },
           { ...change, field: "barcode", value: "" }
@@ -147,6 +154,50 @@ describe.skipIf(!serverAnswers)("drop commands", () => {
             ...["--entity", "nobody", "--store", "nowhere.example", "--timezone", "Mars", "price=1", "colour=red"]
           ),
           "--starts: must not be in the past; --ends: must be an RFC 3339 date-time with an offset, such as 2026-01-31T09:30:00Z; --timezone: must be an IANA time zone such as Europe/Berlin; --store: no such store is linked; --entity: no such entity"
+        )
+      })
+    )
+  })
+})
+
+describe.skipIf(!serverAnswers)("drop show", () => {
+  layer(layerServerUrl, { excludeTestServices: true })((it) => {
+    it.effect("names what was deleted since, which an unlinked store had", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { run, json } = commandsWith({ DATABASE_URL, BASE_URL: "https://pim.example" })
+        yield* json("demo")
+        const [over, ahead]: ReadonlyArray<Listed> = (yield* json("drop", "list")).drops
+        const [id, next] = [over?.id ?? "", ahead?.id ?? ""]
+        const before = yield* json("drop", "show", id)
+        const { stores } = yield* json("store", "list")
+        for (const { domain } of stores) yield* run("store", "unlink", domain)
+        const deletion = yield* json("bulk", "delete", "product", "--all")
+        assert.strictEqual(deletion.error_count, deletion.result.refused)
+        const planned =
+          /^(its variant [0-9a-f-]{36}: )?the drop "First snow prices" will change it: cancel the drop first, or wait until the drop has ended$/
+        assert.isAbove(deletion.errors.length, 0)
+        for (const { message } of deletion.errors) assert.match(message, planned)
+        yield* run("drop", "cancel", next)
+        assert.deepInclude((yield* json("bulk", "delete", "product", "--all")).result, { refused: 0 })
+        for (const { domain } of stores) yield* run("store", "link", domain, "--platform", "demo")
+        const after = yield* json("drop", "show", id)
+        const names: ReadonlyArray<string> = after.changes.map(
+          ({ deleted_name }: { deleted_name: string }) => deleted_name
+        )
+        assert.isAbove(names.length, 0)
+        for (const name of names) assert.match(name, /^[A-Z]/)
+        assert.deepStrictEqual(after, {
+          ...before,
+          changes: before.changes.map((change: object, index: number) => ({ ...change, deleted_name: names[index] }))
+        })
+        const lines = (yield* run("drop", "show", id)).stdout.trimEnd().split("\n")
+        assert.deepStrictEqual(
+          lines.slice(1),
+          after.changes.map(
+            (change: Readonly<Record<string, string>>) =>
+              `  ${change.entity_type} ${change.entity_id} (deleted, ${JSON.stringify(change.deleted_name)}) on ${change.store_id ?? "every store"}: ${change.field} = ${JSON.stringify(change.value)}, ${change.outcome}`
+          )
         )
       })
     )

@@ -1,8 +1,10 @@
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import type { PublicationId } from "../../src/model/Ids.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
@@ -139,7 +141,8 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
               field: "title",
               value: "Sale <Boots>",
               outcome: null,
-              error: null
+              error: null,
+              deleted_name: null
             }
           ]
         }
@@ -299,6 +302,30 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         late.text,
         '<div class="alert" role="alert"><p>Not cancelled: the drop is failed: only a scheduled one can be cancelled.</p></div>'
       )
+    })
+  )
+
+  it.effect("the page of an ended drop names what was deleted since, without a link", () =>
+    Effect.gen(function* () {
+      const { actor, boots, cancel, create, fitting, list, open, store } = yield* aShop
+      const id = idOf(yield* create(fitting))
+      yield* cancel(id)
+      const link = `<a href="/entity?id=${boots}"><bdi>Boots</bdi></a><br/><span class="quiet">Product</span>`
+      assert.include((yield* open(`/drops/${id}`)).text, link)
+      yield* Effect.gen(function* () {
+        yield* (yield* Stores).unlink(store.domain)
+        const job = yield* (yield* BulkJobs).begin({ kind: "product", ids: [boots] }, { _tag: "Delete" })
+        const { errors } = yield* Effect.flatten((yield* JobWorker).settle(job.id, () => Effect.void))
+        assert.deepStrictEqual(errors, [])
+        yield* (yield* Stores).link({ domain: store.domain, platform: "demo", name: "Demo <b>" })
+      }).pipe(actingAs(actor))
+      const shown = yield* open(`/drops/${id}`)
+      assertPage(shown)
+      assert.include(shown.text, '<bdi>Boots</bdi><br/><span class="quiet">Product (Deleted)</span>')
+      assert.notInclude(shown.text, boots)
+      assert.deepInclude((yield* list)[0]?.changes[0], { entity_id: boots, deleted_name: "Boots" })
+      const ended = yield* open("/drops?view=ended")
+      assert.include(mainOf(ended), "Title of 1 item")
     })
   )
 

@@ -5,7 +5,7 @@ import { Jobs } from "../../src/jobs/Jobs.ts"
 import { type EntityId, JobId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
-import { actingAs, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
+import { actingAs, anEntity, CatalogChange, CatalogChanges, Drafts, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { type Answer, aBrowser, ask, PagesServer } from "../oauth/PagesServer.ts"
 import { aMerchant, aReview, assertForeignForm, assertNotThere, assertRefusal, csrfOf, textOf } from "./Merchant.ts"
@@ -399,6 +399,28 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       assert.strictEqual((yield* erase(form)).headers.get("location"), begun.headers.get("location"))
       assertRefusal(yield* erase({ ...form, id: yield* mintId(JobId), do: "begin" }), 404, allGone)
       assert.strictEqual((yield* ask(`/entity?id=${cloak}`, { cookie })).status, 404)
+    })
+  )
+
+  it.effect("delete: the page of an item and the review say what happens to an item that an unlinked store has", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, cookie, erase, finish, shop, stove } = yield* aSelection
+      const page = (as = cookie) => ask(`/entity?id=${stove}`, { cookie: as })
+      const note = `Unlinked stores that have it: ${shop.domain}. Deleting it also removes what the catalog knows of it there. If such a store is linked again and still has it, its next refresh offers it as new.`
+      assert.notInclude((yield* page()).text, "/selection/delete")
+      yield* Effect.flatMap(Stores, ({ unlink }) => unlink(shop.domain)).pipe(actingAs(actor))
+      const shown = yield* page()
+      assert.include(shown.text, `<p class="quiet">${note}</p>`)
+      const { cookie: viewer } = yield* aBrowser(accountId, `viewer-${accountId}@example.com`, "view")
+      assert.notInclude((yield* page(viewer)).text, note)
+      const review = yield* erase(sectionsOf(shown.text, "/selection/delete").hidden)
+      assert.include(
+        review.text,
+        '<p class="quiet">This cannot be undone: their values on all stores and their history are deleted too. Products are deleted with their variants, and leave their collections; their pictures stay in the catalog. Items that a linked store has, or that a gallery or a drop that has not ended uses, are not deleted: the page of the job lists them. What unlinked stores have is deleted here only: if such a store is linked again and still has an item, its next refresh offers it as new.</p>'
+      )
+      const job = yield* finish(yield* erase(reviewed(review, "/selection/delete")))
+      assert.deepInclude(job, { result: { changed: 1, unchanged: 0, refused: 0 }, errors: [] })
+      assert.strictEqual((yield* page()).status, 404)
     })
   )
 

@@ -1,12 +1,14 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Array as Arr, Clock, Effect } from "effect"
+import { Array as Arr, Clock, Effect, Stream } from "effect"
 import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
 import { NewEntity } from "../../src/drafts/Creation.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { countUnnamed, maxJobItems } from "../../src/jobs/Job.ts"
+import { CurrentActor } from "../../src/model/Actor.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
-import { EntityId, nilUuid } from "../../src/model/Ids.ts"
+import { EntityId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
@@ -71,6 +73,10 @@ const settle = ({ id }: Effect.Effect.Success<ReturnType<typeof begin>>) =>
 
 /** Runs a deletion to its end. */
 const remove = (kind: EntityKind, ...ids: ReadonlyArray<EntityId>) => Effect.flatMap(begin(kind, ids), settle)
+
+/** Runs a deletion to its end, and returns why it refuses entities. */
+const refusalsOf = (kind: EntityKind, ...ids: ReadonlyArray<EntityId>) =>
+  Effect.map(remove(kind, ...ids), ({ errors }) => errors.map(({ message }) => message))
 
 /** Which of these entities exist. */
 const existing = (...ids: ReadonlyArray<EntityId>) =>
@@ -252,24 +258,15 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
-      it.effect("what an unlinked store has, a drop changes or an open publish sends along stays", () =>
-        inShop(({ b, large, small, stove, tent }) =>
+      it.effect("what a drop will change, or an open publish sends along, stays", () =>
+        inShop(({ large, small, stove, tent }) =>
           Effect.gen(function* () {
-            const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [b] })
-            const torch = yield* anEntity("product", { title: "Torch" }, { on: [b] })
-            yield* apply(CatalogChange.AcceptPublish({ entityId: lamp, storeId: b.id }))
-            yield* (yield* Stores).unlink(b.domain)
-            const messageOf = (id: EntityId) =>
-              Effect.map(remove("product", id), ({ errors }) => errors.map(({ message }) => message))
-            assert.deepStrictEqual(yield* messageOf(lamp), [
-              "the unlinked store b.example has it: link that store again first"
-            ])
-            assert.deepStrictEqual(yield* messageOf(torch), [])
             const { store: shop } = yield* (yield* Stores).link({ domain: "demo.example", platform: "demo" })
             const onShop = (entityId: EntityId) => ({ entityId, storeId: shop.id })
             yield* apply(CatalogChange.AddToStore(onShop(stove)), CatalogChange.AcceptPublish(onShop(stove)))
             const now = yield* Clock.currentTimeMillis
-            yield* (yield* Drops).create({
+            const { cancel, create } = yield* Drops
+            const drop = yield* create({
               name: "Sale",
               starts_at: fromMillis(now + 3_600_000),
               ends_at: fromMillis(now + 7_200_000),
@@ -278,14 +275,154 @@ for (const engine of featureServiceEngines) {
             })
             // As if the shop had deleted the product, and a refresh had found that out.
             yield* apply(CatalogChange.RemoveFromStore(onShop(stove)))
-            assert.deepStrictEqual(yield* messageOf(stove), ['the drop "Sale" changes it, so it cannot be deleted'])
+            assert.deepStrictEqual(yield* refusalsOf("product", stove), [
+              'the drop "Sale" will change it: cancel the drop first, or wait until the drop has ended'
+            ])
+            yield* cancel(drop.id)
+            assert.deepStrictEqual(yield* refusalsOf("product", stove), [])
             yield* (yield* Drafts).addStoreVersion(tent, shop.id)
             yield* (yield* Publishing).request(tent, shop.id)
             // The outcome of an earlier publish came after the request.
             yield* apply(...[tent, small, large].map((id) => CatalogChange.RefusePublish({ ...onShop(id), error })))
-            assert.deepStrictEqual(yield* messageOf(tent), [
+            assert.deepStrictEqual(yield* refusalsOf("product", tent), [
               "it is being published to demo.example: wait until the publish has ended"
             ])
+          })
+        )
+      )
+      it.effect("what an unlinked store has is deleted, and is not on the store when it is linked again", () =>
+        inShop(({ a, b, own, stove, tent }) =>
+          Effect.gen(function* () {
+            const { link, unlink } = yield* Stores
+            const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [b] })
+            const bulb = yield* anEntity("variant", { sku: "L-1" }, { on: [b], of: lamp })
+            const asked = yield* anEntity("product", { title: "Asked" }, { on: [b] })
+            const onB = (entityId: EntityId) => ({ entityId, storeId: b.id })
+            yield* apply(
+              ...[lamp, bulb].map((id) => CatalogChange.AcceptPublish(onB(id))),
+              CatalogChange.Identify({ ...onB(lamp), platformId: "7" }),
+              CatalogChange.AddToStore(onB(own)),
+              CatalogChange.AcceptPublish(onB(own)),
+              CatalogChange.RequestPublish(onB(asked)),
+              CatalogChange.MarkMayBeLive(onB(asked))
+            )
+            const holders = Effect.flatMap(Drafts, (drafts) =>
+              Effect.forEach([lamp, bulb, own, asked, stove], drafts.holdersOf)
+            )
+            const live =
+              "the product was published to a store, or imported from one: delete it in that store, then refresh the store"
+            assert.deepStrictEqual(yield* refusalsOf("product", lamp, asked), [
+              live,
+              "the product is being published to a store: wait until the publish has ended"
+            ])
+            assert.deepStrictEqual(
+              (yield* holders).map(({ unlinked }) => unlinked),
+              [[], [], [], [], []]
+            )
+            yield* unlink(b.domain)
+            const none = new Set<StoreId>()
+            assert.deepStrictEqual(
+              yield* holders,
+              [[b.domain], [b.domain], [b.domain], [b.domain], []].map((unlinked) => ({ ofVariants: none, unlinked }))
+            )
+            yield* remove("product", tent)
+            assert.deepStrictEqual(yield* refusalsOf("product", lamp, asked), [])
+            assert.deepStrictEqual(yield* refusalsOf("media", own), [])
+            assert.deepStrictEqual(yield* existing(lamp, bulb, asked, own, stove), [stove])
+            yield* link({ domain: b.domain })
+            assert.deepStrictEqual(yield* existing(lamp, bulb, asked, own, stove), [stove])
+            assert.deepStrictEqual(yield* storesOf(stove), [a.id])
+            assert.isFalse((yield* (yield* Stores).publishCounts).has(b.id))
+          })
+        )
+      )
+      it.effect(
+        "a job that was begun while the store was unlinked refuses what the store has when it is linked again",
+        () =>
+          inShop(({ b, stove }) =>
+            Effect.gen(function* () {
+              const { link, unlink } = yield* Stores
+              const on = { entityId: stove, storeId: b.id }
+              yield* apply(CatalogChange.AddToStore(on), CatalogChange.AcceptPublish(on))
+              yield* unlink(b.domain)
+              const job = yield* begin("product", [stove])
+              yield* link({ domain: b.domain })
+              assert.deepStrictEqual((yield* settle(job)).errors, [
+                {
+                  item: "product Stove",
+                  message:
+                    "the product was published to a store, or imported from one: delete it in that store, then refresh the store"
+                }
+              ])
+              assert.deepStrictEqual(yield* existing(stove), [stove])
+            })
+          )
+      )
+      it.effect(
+        "a product and a collection that an unlinked store accepted have no draft there because of a deletion",
+        () =>
+          inShop(({ a, b, large, small, stove, summer, tent }) =>
+            Effect.gen(function* () {
+              const { link, unlink } = yield* Stores
+              const all = [tent, small, large, stove, summer]
+              yield* apply(...all.map((entityId) => CatalogChange.AddToStore({ entityId, storeId: b.id })))
+              yield* apply(...all.map((entityId) => CatalogChange.AcceptPublish({ entityId, storeId: b.id })))
+              const pendingOn = (id: EntityId) =>
+                Effect.map(
+                  Effect.flatMap(Drafts, (drafts) => drafts.projections(id)),
+                  (versions) => versions.map(({ pending_publish, store_id }) => [store_id, pending_publish])
+                )
+              yield* unlink(b.domain)
+              assert.deepStrictEqual(yield* refusalsOf("variant", large), [])
+              assert.deepStrictEqual(yield* refusalsOf("product", stove), [])
+              assert.strictEqual(yield* valueOf(tent, "options"), options("S"))
+              yield* link({ domain: b.domain })
+              assert.deepStrictEqual(yield* pendingOn(summer), [[b.id, false]])
+              assert.deepStrictEqual(yield* pendingOn(tent), [
+                [a.id, true],
+                [b.id, false]
+              ])
+            })
+          )
+      )
+      it.effect.each([
+        { isRefused: false, title: "is sent without what was deleted meanwhile" },
+        { isRefused: true, title: "can be refused after something of it was deleted" }
+      ])("a publish that waits for an unlinked store $title", ({ isRefused }) =>
+        inShop(({ large, own, shared, small, stove, tent }) =>
+          Effect.gen(function* () {
+            const { link, unlink } = yield* Stores
+            const publishing = yield* Publishing
+            const { store: shop } = yield* link({ domain: "demo.example", platform: "demo" })
+            yield* (yield* Drafts).addStoreVersion(tent, shop.id)
+            yield* (yield* Drafts).addStoreVersion(stove, shop.id)
+            const waiting = yield* publishing.request(tent, shop.id)
+            const gone = yield* publishing.request(stove, shop.id)
+            assert(waiting.outcome === "requested" && gone.outcome === "requested")
+            yield* unlink(shop.domain)
+            yield* apply(CatalogChange.SetGallery({ entityId: tent, entries: [] }))
+            assert.deepStrictEqual(yield* refusalsOf("product", stove), [])
+            assert.deepStrictEqual(yield* refusalsOf("variant", large), [])
+            assert.deepStrictEqual(yield* refusalsOf("media", own), [])
+            const { accountId } = yield* CurrentActor
+            const { fail, records } = yield* DemoShops
+            const place = { accountId, storeId: shop.id }
+            if (isRefused) yield* fail(place, { kind: "refuse", percent: 100, delayMillis: 0 })
+            yield* link({ domain: shop.domain, platform: "demo" })
+            const ended = yield* publishing.settle([waiting.publicationId, gone.publicationId], () => Effect.void)
+            assert.deepStrictEqual(
+              ended.map(({ entityId, state }) => [entityId, state]),
+              [[tent, isRefused ? "failed" : "published"]]
+            )
+            const sent = yield* Stream.runCollect(records(place))
+            assert.sameMembers(
+              [...sent].map(({ entityId }) => entityId),
+              isRefused ? [] : [tent, small, shared]
+            )
+            for (const id of [tent, small]) {
+              const [newest] = yield* (yield* Drafts).history(id, 1)
+              assert.deepInclude(newest, { action: isRefused ? "publish_failed" : "published", store_id: shop.id })
+            }
           })
         )
       )

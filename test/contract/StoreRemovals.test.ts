@@ -103,7 +103,7 @@ const removeAll = (kind: EntityKind, ids: ReadonlyArray<EntityId>, storeId: Stor
 const error = { code: "REFUSED", message: "The shop refused it." } as const
 
 const held = (id: EntityId) =>
-  Effect.flatMap(Drafts, (drafts) => Effect.map(drafts.storesOfHeldVariants(id), (ids) => [...ids].sort()))
+  Effect.flatMap(Drafts, (drafts) => Effect.map(drafts.holdersOf(id), ({ ofVariants }) => [...ofVariants].sort()))
 
 for (const engine of serviceEngines) {
   describe.skipIf(engine.absent)(`entities are taken off a store, on ${engine.name}`, () => {

@@ -550,6 +550,7 @@ const draft = (round: number) =>
     yield* apply([
       CatalogChange.RefusePublish({ entityId, storeId: secondStore, error: { code: "invalid", message: "Refused" } })
     ])
+    yield* apply([one, id].map((entityId) => CatalogChange.DeleteEntity({ entityId })))
     const half = ownersAtOnce / 2
     const owners = [...Arr.makeBy(half, (n) => product(1 + n * 17)), ...Arr.makeBy(half, (n) => variant(1 + n * 19))]
     const references = Arr.makeBy(half, (n) => media(1 + n * 11))
@@ -877,7 +878,7 @@ const jobs = Effect.gen(function* () {
   const uses = yield* EntityUsesRepo
   yield* uses.partsOf(accountId, [product(1), product(2)])
   yield* uses.usesOf(accountId, [product(1), product(2)])
-  yield* uses.storesOfHeldVariants(accountId, product(1))
+  yield* uses.holdersOf(accountId, product(1))
   assert.isFalse(yield* uses.isImporting(accountId))
   const bulk = yield* BulkItemsRepo
   const found = yield* FoundEntitiesRepo

@@ -22,7 +22,8 @@ layer(MemoryServer)("drops over REST", (it) => {
         field: "title",
         value: "Sale",
         outcome: null,
-        error: null
+        error: null,
+        deleted_name: null
       })
       const drop = {
         id: ids.drop,

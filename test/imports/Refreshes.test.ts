@@ -5,6 +5,7 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option, Schedule } from "effect"
 import { afterAll } from "vitest"
+import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
 import { CatalogChange } from "../../src/drafts/CatalogChange.ts"
 import type { ImportPhase } from "../../src/imports/Import.ts"
 import { Imports } from "../../src/imports/Imports.ts"
@@ -13,6 +14,7 @@ import type { Attributes, EntityKind } from "../../src/model/Attribute.ts"
 import { EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import type { PlatformRecord } from "../../src/platform/PlatformRecord.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { FaultInjector, type FaultStep } from "../../src/runtime/FaultInjector.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity, CatalogChanges, Programs, Publishing, Stores } from "../../src/testing/index.ts"
@@ -431,6 +433,83 @@ for (const engine of featureEngines)
             yield* put("match.example", [held("product", "p/3", { title: "Renamed", handle: "renamed" })])
             assert.deepInclude((yield* refreshed("match.example")).summary, { created: 0, updated: 1 })
             assert.strictEqual(yield* entityOf("product", "handle", "renamed"), byHandle)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("offer as new what was deleted here while the store was unlinked, without conflicts", () =>
+        Effect.gen(function* () {
+          const { accountId, actor, idOf, put } = yield* aMerchant(["back.example"])
+          yield* Effect.gen(function* () {
+            const imports = yield* Imports
+            const sql = yield* SqlClient.SqlClient
+            const { link, unlink } = yield* Stores
+            const remove = (kind: EntityKind, id: EntityId) =>
+              Effect.gen(function* () {
+                const job = yield* (yield* BulkJobs).begin({ kind, ids: [id] }, { _tag: "Delete" })
+                const { errors } = yield* Effect.flatten((yield* JobWorker).settle(job.id, quiet))
+                assert.deepStrictEqual(errors, [])
+              })
+            const members = ["product/axe", "product/saw"]
+            yield* put("back.example", [
+              ...aProductOf("axe", ["S", "M"]),
+              ...aProductOf("saw", ["S"]),
+              held(
+                "collection",
+                "collection/tools",
+                { title: "Tools", handle: "tools", sort_order: "manual" },
+                { members }
+              )
+            ])
+            yield* refreshed("back.example")
+            const axe = yield* entityOf("product", "handle", "axe")
+            const tools = yield* entityOf("collection", "handle", "tools")
+            const saw = yield* entityOf("product", "handle", "saw")
+            const medium = yield* entityOf("variant", "sku", "axe-M")
+            // As if they had been published from here: the records name our ids.
+            yield* sql`
+              UPDATE demo_shop_record r SET entity_id = n.id
+              FROM (VALUES ('product/saw', ${saw}::uuid), ('variant/axe/M', ${medium}::uuid)) AS n (platform_id, id)
+              WHERE r.account_id = ${accountId} AND r.platform_id = n.platform_id`
+            const programs = yield* Programs
+            const before = yield* programs.getProduct({ path: { id: axe } })
+            yield* unlink("back.example")
+            yield* remove("variant", medium)
+            yield* remove("product", saw)
+            yield* link({ domain: "back.example", platform: "demo" })
+            const pending = Effect.all([
+              Effect.map(programs.getProduct({ path: { id: axe } }), ({ pending_publish }) => pending_publish),
+              Effect.map(programs.getCollection({ path: { id: tools } }), ({ pending_publish }) => pending_publish)
+            ])
+            assert.deepStrictEqual(yield* pending, [false, false])
+
+            const run = yield* imports.refresh("back.example", quiet)
+            assert.deepInclude(run.summary, { created: 1, updated: 1, unlinked: 0, conflicts: 0 })
+            yield* imports.accept(run.id, quiet)
+            const again = yield* entityOf("product", "handle", "saw")
+            const mediumAgain = yield* entityOf("variant", "sku", "axe-M")
+            assert.notStrictEqual(again, saw)
+            assert.notStrictEqual(mediumAgain, medium)
+            assert.strictEqual((yield* version(again, idOf("back.example")))?.platform_id, "product/saw")
+            assert.deepStrictEqual(yield* pending, [false, false])
+            const { attributes, variant_ids } = yield* programs.getProduct({ path: { id: axe } })
+            assert.deepStrictEqual(
+              variant_ids,
+              before.variant_ids.map((id) => (id === medium ? mediumAgain : id))
+            )
+            assert.deepInclude(attributes, {
+              key: "options",
+              value: JSON.stringify([{ name: "Size", values: ["S", "M"] }]),
+              type: "json"
+            })
+            assert.deepStrictEqual(
+              yield* sql`
+                SELECT product_id FROM collection_member WHERE account_id = ${accountId} ORDER BY position`,
+              [{ product_id: axe }, { product_id: again }]
+            )
+            const written = yield* rows(actor)
+            yield* refreshed("back.example")
+            assert.deepStrictEqual(yield* rows(actor), written)
           }).pipe(actingAs(actor))
         })
       )

@@ -423,7 +423,8 @@ const bodies = {
         field: "price",
         value: "44.00",
         outcome: null,
-        error: null
+        error: null,
+        deleted_name: null
       }
     ]
   } satisfies typeof Drop.Encoded

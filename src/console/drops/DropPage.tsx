@@ -1,5 +1,5 @@
 import { type DropThing, valueNow } from "../../drops/Composition.ts"
-import { type Drop, type EarlierValue, isSameField } from "../../drops/Drop.ts"
+import { type Drop, type DropChange, type EarlierValue, isSameField } from "../../drops/Drop.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
@@ -7,10 +7,11 @@ import { Facts } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Saying } from "../languages/Words.tsx"
+import { kindWords } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
-import { EntityName, FieldName, ShortValue } from "../Wording.tsx"
+import { EntityName, FieldName, ShortValue, Text } from "../Wording.tsx"
 import { Where } from "./DropsPage.tsx"
 import { Differs, DropTime, NoEnd, Outcome, Status, statusSentence } from "./DropWords.tsx"
 
@@ -39,6 +40,24 @@ const Whole = ({ value }: { readonly value: string }) => {
 
 /** The title of a thing. That of a variant starts with the product's, because many variants have the same title. */
 const titleOf = ({ parentTitle, title }: DropThing) => (parentTitle === null ? title : `${parentTitle}: ${title}`)
+
+/** An entity that was deleted after the drop had ended. It has no page. */
+const DeletedName = ({
+  entity_id,
+  entity_type,
+  name
+}: Pick<DropChange, "entity_id" | "entity_type"> & { readonly name: string }) => {
+  const t = useWords()
+  return (
+    <>
+      {name.trim() === "" ? <code>{entity_id}</code> : <Text>{name}</Text>}
+      <br />
+      <span class="quiet">
+        {t(kindWords[entity_type])} ({t("Deleted")})
+      </span>
+    </>
+  )
+}
 
 /** `earlier`: the values that the drop has replaced; `things`: the entities that still exist; `refusal`: why it could not be cancelled. */
 export const DropPage = ({
@@ -114,7 +133,11 @@ export const DropPage = ({
                 return {
                   key: String(index),
                   cells: [
-                    <EntityName id={change.entity_id} kind={change.entity_type} title={thing && titleOf(thing)} />,
+                    change.deleted_name === null ? (
+                      <EntityName id={change.entity_id} kind={change.entity_type} title={thing && titleOf(thing)} />
+                    ) : (
+                      <DeletedName {...change} name={change.deleted_name} />
+                    ),
                     <Where change={change} stores={stores} />,
                     <FieldName>{change.field}</FieldName>,
                     ...(isCancelled

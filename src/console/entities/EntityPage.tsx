@@ -2,10 +2,11 @@ import type { EntityRecord, EntityRow } from "../../catalog/Entity.ts"
 import type { MerchantPage } from "../../catalog/MerchantLists.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { IdentifiedSheet, Sheet } from "../../drafts/Drafts.ts"
+import type { Holders } from "../../drafts/EntityUsesRepo.ts"
 import type { HistoryEntry } from "../../drafts/History.ts"
 import type { DropRow } from "../../drops/Drop.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
-import type { EntityId, StoreId } from "../../model/Ids.ts"
+import type { EntityId } from "../../model/Ids.ts"
 import { filesOnly, type Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
 import { DropBanner } from "../drops/DropBanner.tsx"
@@ -160,7 +161,7 @@ interface EntityPageProps {
   readonly kind: EntityKind
   readonly record: EntityRecord
   /** The stores that a product cannot leave because of its variants. */
-  readonly heldByVariants: ReadonlySet<StoreId>
+  readonly holders: Holders
   readonly sheet: Sheet
   readonly view: GridView
   readonly editing: Editing | undefined
@@ -186,7 +187,7 @@ export const EntityPage = ({
   field,
   found,
   galleryEditing,
-  heldByVariants,
+  holders,
   history,
   kind,
   linked,
@@ -201,7 +202,7 @@ export const EntityPage = ({
   visitor
 }: EntityPageProps) => {
   const t = useWords()
-  const leaving = { csrf: visitor.csrf, kind, record, heldByVariants }
+  const leaving = { csrf: visitor.csrf, kind, record, holders }
   const galleryProps = {
     csrf: visitor.csrf,
     draftRevision: record.draftRevision,

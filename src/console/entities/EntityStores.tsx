@@ -1,5 +1,6 @@
 import type { EntityRecord } from "../../catalog/Entity.ts"
 import type { Sheet } from "../../drafts/Drafts.ts"
+import type { Holders } from "../../drafts/EntityUsesRepo.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import { filesOnly, type Store } from "../../model/Store.ts"
@@ -121,42 +122,55 @@ const WhyKept = ({ words }: { readonly words: Sentence }) => {
 /** Deletes the entity, unless a store has it. Names the reason if a gallery has it, or a store a variant of it. */
 export const DeleteEntity = ({
   csrf,
-  heldByVariants,
+  holders,
   kind,
   record: { id, stores, usedBy }
 }: {
   readonly csrf: string
   readonly kind: EntityKind
   readonly record: EntityRecord
-  readonly heldByVariants: ReadonlySet<StoreId>
+  readonly holders: Holders
 }) => {
+  const t = useWords()
   if (!stores.every(mayLeave)) return null
   if (usedBy.length > 0)
     return <WhyKept words="A gallery has this picture, so it cannot be deleted: take it out of that gallery first." />
-  return heldByVariants.size > 0 ? (
+  return holders.ofVariants.size > 0 ? (
     <WhyKept words="A store has a variant of this product, or may have it, so the product cannot be deleted." />
   ) : (
-    <SelectionStep {...{ csrf, kind, id }} action={paths.deleteSelected} button="Delete" />
+    <>
+      <SelectionStep {...{ csrf, kind, id }} action={paths.deleteSelected} button="Delete" />
+      {holders.unlinked.length > 0 && (
+        <Allowed to="edit">
+          <p class="quiet">
+            {t(
+              "Unlinked stores that have it: {stores}. Deleting it also removes what the catalog knows of it there. If such a store is linked again and still has it, its next refresh offers it as new.",
+              { stores: holders.unlinked.join(", ") }
+            )}
+          </p>
+        </Allowed>
+      )}
+    </>
   )
 }
 
 /** Takes the entity off the store, if it may leave it. Names the reason if the store has a variant of it. */
 const TakeOff = ({
   csrf,
-  heldByVariants,
+  holders,
   id,
   kind,
   on
 }: {
   readonly csrf: string
-  readonly heldByVariants: ReadonlySet<StoreId>
+  readonly holders: Holders
   readonly id: EntityId
   readonly kind: EntityKind
   readonly on: OnStore
 }) => {
   const t = useWords()
   if (!mayLeave(on)) return null
-  return heldByVariants.has(on.store_id) ? (
+  return holders.ofVariants.has(on.store_id) ? (
     <WhyKept words="The store has a variant of this product, or may have it, so the product cannot be taken off." />
   ) : (
     <SelectionStep
@@ -171,14 +185,14 @@ const TakeOff = ({
 
 export const OnStores = ({
   csrf,
-  heldByVariants,
+  holders,
   kind,
   record: { draftRevision, id, stores, usedBy },
   linked
 }: {
   readonly kind: EntityKind
   readonly record: EntityRecord
-  readonly heldByVariants: ReadonlySet<StoreId>
+  readonly holders: Holders
   readonly linked: ReadonlyArray<Store>
   readonly csrf: string
 }) => {
@@ -213,7 +227,7 @@ export const OnStores = ({
                   on={on}
                   store={linked.find((each) => each.id === on.store_id)}
                 />
-                <TakeOff {...{ csrf, heldByVariants, id, kind, on }} />
+                <TakeOff {...{ csrf, holders, id, kind, on }} />
               </div>
             ]
           }))}

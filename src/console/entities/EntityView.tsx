@@ -86,7 +86,7 @@ export const makeShowEntity = Effect.gen(function* () {
         sheet: drafts.sheet(id),
         history: field === undefined ? drafts.history(id, limit) : drafts.history(id, maxEntries, { key: field }),
         linked: stores.list,
-        heldByVariants: drafts.storesOfHeldVariants(id),
+        holders: drafts.holdersOf(id),
         drops: drops.openOf(id, maxInBanner + 1),
         // Only a cursor could cause ValidationFailed, and none is given.
         related: catalog.related(id, { limit: maxRelated }).pipe(

@@ -372,7 +372,7 @@ export const reviewWords = {
     where: null,
     count: "Deletes",
     explanation:
-      "This cannot be undone: their values on all stores and their history are deleted too. Products are deleted with their variants, and leave their collections; their pictures stay in the catalog. Items that a store has, or that a gallery or a drop uses, are not deleted: the page of the job lists them.",
+      "This cannot be undone: their values on all stores and their history are deleted too. Products are deleted with their variants, and leave their collections; their pictures stay in the catalog. Items that a linked store has, or that a gallery or a drop that has not ended uses, are not deleted: the page of the job lists them. What unlinked stores have is deleted here only: if such a store is linked again and still has an item, its next refresh offers it as new.",
     begin: "Delete {things}",
     isFinal: true
   },
