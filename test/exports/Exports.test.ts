@@ -472,10 +472,7 @@ for (const { absent, layer: database, name } of featureEngines)
               })
               const ofFour = ["custom.p3 (product.metafields.custom.p3)"]
               const ofBoth = ["custom.p1 (product.metafields.custom.p1)", ...ofFour]
-              const ofVariants = [
-                "wash (variant.metafields.care.wash)",
-                "custom.v1 (variant.metafields.custom.v1)"
-              ]
+              const ofVariants = ["wash (variant.metafields.care.wash)", "custom.v1 (variant.metafields.custom.v1)"]
               const last = "custom.v3 (variant.metafields.custom.v3)"
               const all = [...ofBoth, ...ofVariants, last]
               for (const selection of [
