@@ -29,7 +29,7 @@ export const DropEffect = Schema.Struct({
   ordinal: Schema.Int,
   entityId: EntityId,
   /** Whether the entity was deleted. Nothing of the effect is carried out any more, also if its store is linked again. */
-  isDeleted: Schema.optionalWith(Schema.Boolean, { exact: true }),
+  isDeleted: Schema.Boolean,
   storeId: StoreId,
   field: Schema.String,
   value: Schema.String,
@@ -111,7 +111,7 @@ const unlinkedBeforeEnd: PublishError = {
 const hasFailedWith =
   (code: string) =>
   ({ error, isDeleted, outcome }: DropEffect) =>
-    isDeleted !== true && outcome === "failed" && error?.code === code
+    !isDeleted && outcome === "failed" && error?.code === code
 
 /** Whether an effect failed because its store was unlinked before the publish of the start had ended. */
 export const isUnsettled = hasFailedWith(unsettledCode)
@@ -228,7 +228,7 @@ export const startDrop = (
     if (change === undefined) return []
     const { field, store_id, value } = change
     if (store_id === null && !locked.aggregates.get(entityId)?.storeIds.includes(storeId)) return []
-    const base = { ordinal, entityId, storeId, field, value, publicationId: null }
+    const base = { ordinal, entityId, isDeleted: false, storeId, field, value, publicationId: null }
     const error = startError(change, storeId, locked, rules)
     if (error !== undefined) return [{ ...base, overrideBefore: null, acceptedBefore: "", outcome: "failed", error }]
     const version = versionOn(locked, entityId, storeId)

@@ -306,8 +306,10 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen">
     })
 })
 
-const withDeletion = ({ deletedNames }: MemoryAccount, effect: DropEffect): DropEffect =>
-  deletedNames.has(effect.entityId) ? { ...effect, isDeleted: true } : effect
+const withDeletion = ({ deletedNames }: MemoryAccount, effect: DropEffect): DropEffect => ({
+  ...effect,
+  isDeleted: deletedNames.has(effect.entityId)
+})
 
 const reopenOn = (account: MemoryAccount, drop: MemoryDrop, storeId: StoreId, time: Timestamp): MemoryDrop => {
   const failedWith = (is: (effect: DropEffect) => boolean) =>

@@ -73,12 +73,10 @@ export interface StoreProducts {
  * What the store has of an entity. OFFSET 0: it is looked up by its key. While the tables have no statistics, after a first import or on
  * the embedded engine, PostgreSQL would compare each entity with all entities of the store.
  */
-const makeVersionOf =
-  (sql: SqlClient) =>
-  (accountId: AccountId, storeId: StoreId, id: Fragment, condition = sql`true`) =>
-    sql`(
+const makeVersionOf = (sql: SqlClient) => (accountId: AccountId, storeId: StoreId, id: Fragment) =>
+  sql`(
       SELECT o.entity_id, o.overrides FROM store_version o
-      WHERE o.account_id = ${accountId} AND o.entity_id = ${id} AND o.store_id = ${storeId} AND ${condition} OFFSET 0
+      WHERE o.account_id = ${accountId} AND o.entity_id = ${id} AND o.store_id = ${storeId} OFFSET 0
     )`
 
 /** The list `Valued.values` of an entity with these values (jsonb). OFFSET 0: they are merged once, not once for each key. */

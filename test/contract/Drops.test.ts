@@ -565,7 +565,14 @@ for (const engine of all) {
             const due = { accountId, id: drop.id, step: "start" } as const
             assert.isTrue(Option.isSome(yield* lock(due)))
             const failed = { outcome: "failed", error: { code: "", message: "Failed" } } as const
-            const effect = { storeId: two.id, overrideBefore: null, acceptedBefore: "", publicationId: null, ...failed }
+            const effect = {
+              isDeleted: false,
+              storeId: two.id,
+              overrideBefore: null,
+              acceptedBefore: "",
+              publicationId: null,
+              ...failed
+            }
             yield* move(due, {
               status: "failed",
               next: null,

@@ -81,6 +81,7 @@ const change = (number: number, at: StoreId | null, outcome: "failed" | null = n
 const effect = (ordinal: number, number: number, outcome: DropEffect["outcome"], code?: string): DropEffect => ({
   ordinal,
   entityId: entityId(ordinal),
+  isDeleted: false,
   storeId: storeId(number),
   field: "title",
   value: "Sale",

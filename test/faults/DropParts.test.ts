@@ -44,6 +44,7 @@ const aDueDrop = Effect.gen(function* () {
   const effect: DropEffect = {
     ordinal: 0,
     entityId,
+    isDeleted: false,
     storeId,
     field: "title",
     value: "Sale",
