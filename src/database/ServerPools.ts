@@ -358,6 +358,7 @@ export class ServerPools {
         `The database refuses pool ${name} a further connection, so it keeps to ${opened.size}: ${error.message}`
       )
     pool.options.max = opened.size
+    // PostgreSQL does not tell when it has room again, so the pool tries after some seconds.
     setTimeout(() => {
       pool.options.max = max
     }, fullServerMillis).unref()

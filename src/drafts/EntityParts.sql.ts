@@ -113,7 +113,10 @@ const nameInDrops = (sql: SqlClient, accountId: AccountId, deleted: Plan["delete
       AND d.account_id = ${accountId} AND d.id = c.drop_id AND d.next_step IS NULL`
 }
 
-/** Takes deleted entities out of what unlinked stores accepted. While the import lock is shared, no store is linked. */
+/**
+ * Removes the ids of deleted entities from the accepted values of unlinked stores. The deletion shares the import lock, so no unlinked store
+ * can be linked again meanwhile.
+ */
 const makeForgetOnUnlinkedStores = (sql: SqlClient) => {
   const acceptedOf = findAll(Schema.Struct({ entityId: EntityId, storeId: StoreId, accepted: AcceptedValues }))(
     (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`

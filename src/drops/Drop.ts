@@ -31,7 +31,7 @@ export const DropChange = Schema.Struct({
       "null: no outcome yet. `skipped`: the field was edited meanwhile, so the end of the drop did not change it."
   }),
   error: Schema.NullOr(PublishError).annotations({ description: "Why it failed; else null." }),
-  /** The last name of an entity that was deleted when the drop had ended. */
+  /** The last name of an entity that was deleted after the drop had ended. */
   deleted_name: Schema.NullOr(Schema.String).annotations({ description: "null: not deleted." })
 }).annotations({ identifier: "DropChange" })
 export type DropChange = typeof DropChange.Type
