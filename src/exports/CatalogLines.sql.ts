@@ -36,7 +36,7 @@ export type Lines = typeof Lines.Type
 const none: Lines = { lines: "", entities: 0, ids: [], bytes: [] }
 
 /** Maximum number of parts that one statement finds. */
-const maxPlaces = 256
+const maxPlaces = 64
 
 /** The selected entities of an export, for its first line. `entities`: with the variants of selected products. */
 export interface SelectedCount {

@@ -51,7 +51,7 @@ type Places = Context.Tag.Service<ExportsRepo>["places"]
 /** The number of selected entities whose ids are read at once, a multiple of the numbers above. */
 const selectedAtOnce = 10_000
 
-/** The parts of all entities. `places` gives the last positions of the next parts after a position. */
+/** The parts of all entities. `places` gives the last positions of the next parts after a position: it is asked while parts are used. */
 const partsOfAll = (limit: number, places: (after: number, size: number) => ReturnType<Places>): Stream.Stream<Part> =>
   Stream.paginateChunkEffect(0, (after) =>
     Effect.map(places(after, limit), ({ hasMore, places }) => {
@@ -59,7 +59,7 @@ const partsOfAll = (limit: number, places: (after: number, size: number) => Retu
       const next = hasMore ? Option.fromNullable(starts.pop()) : Option.none()
       return [Chunk.unsafeFromArray(starts.map((after): Part => ({ after, limit }))), next]
     })
-  )
+  ).pipe(Stream.bufferChunks({ capacity: 1 }))
 
 /** The parts of these entities. */
 const partsOf = (ids: ReadonlyArray<EntityId>, limit: number) => Arr.chunksOf(ids, limit).map((ids) => ({ ids }))
@@ -129,7 +129,7 @@ const makeLines =
         entities: (kind: EntityKind, chosen: ReadonlyArray<EntityId> | null) =>
           inParts(
             chosen === null
-              ? partsOfAll(linesAtOnce[kind], (after, size) => repo.places(accountId, kind, after, size, null))
+              ? partsOfAll(linesAtOnce[kind], (after, size) => beside(repo.places(accountId, kind, after, size, null)))
               : Stream.fromIterable(partsOf(chosen, linesAtOnce[kind])),
             (part) => beside(repo.lines(accountId, kind, part, Math.floor(maxTextBytes / linesAtOnce[kind]))),
             (part) => writePart(kind, part)
@@ -171,7 +171,7 @@ const makeWriteProducts = Effect.gen(function* () {
   const { someOf } = makeCounts(repo)
 
   /** The parts of the selected products, or of all, and of their variants. */
-  const partsByOwner = (accountId: AccountId, selection: ExportSelection | null) => {
+  const partsByOwner = (accountId: AccountId, selection: ExportSelection | null, beside: ReadBeside) => {
     const owned = (owner: MetafieldKey["owner"], parts: Stream.Stream<Part>) =>
       Stream.map(parts, (part) => ({ owner, part }))
     if (selection !== null)
@@ -182,7 +182,7 @@ const makeWriteProducts = Effect.gen(function* () {
     const all = (owner: MetafieldKey["owner"]) =>
       owned(
         owner,
-        partsOfAll(metafieldsAtOnce, (after, size) => repo.places(accountId, owner, after, size, null))
+        partsOfAll(metafieldsAtOnce, (after, size) => beside(repo.places(accountId, owner, after, size, null)))
       )
     return Stream.concat(all("product"), all("variant"))
   }
@@ -198,7 +198,7 @@ const makeWriteProducts = Effect.gen(function* () {
       const found = new Map<string, MetafieldColumn>()
       const idOf = ({ key, owner }: MetafieldKey) => `${owner} ${key}`
       yield* inParts(
-        partsByOwner(accountId, selection),
+        partsByOwner(accountId, selection, beside),
         ({ owner, part }) => beside(repo.metafieldKeys(accountId, storeId, owner, part)),
         (keys) =>
           Effect.sync(() => {
@@ -224,7 +224,9 @@ const makeWriteProducts = Effect.gen(function* () {
         let [withCommas, withManyImages] = [0, 0]
         yield* inParts(
           selection === null
-            ? partsOfAll(productsAtOnce, (after, size) => repo.places(accountId, "product", after, size, storeId))
+            ? partsOfAll(productsAtOnce, (after, size) =>
+                beside(repo.places(accountId, "product", after, size, storeId))
+              )
             : partsOfSelected(repo, accountId, selection, productsAtOnce),
           (part) => beside(repo.products(accountId, storeId, part, metafields)),
           (rows) =>
@@ -329,11 +331,9 @@ const make = Effect.gen(function* () {
       Stream.unwrap(csv(storeId, forPublish, selection)),
     /** The number of selected entities at present. NotFound: as for `selectedJsonl`. */
     count: (selection: ExportSelection) => withAccountId((accountId) => asBackground(countOf(accountId, selection))),
-    /** The number of selected products that are on a store at present. */
-    countOnStore: (storeId: StoreId, selection: ExportSelection) =>
-      withAccountId((accountId) =>
-        asBackground(Effect.map(repo.overview(accountId, storeId, selection), ({ products }) => products))
-      )
+    /** The numbers of selected entities that the stores have at present. A store without any has no number. */
+    countByStore: (selection: ExportSelection) =>
+      withAccountId((accountId) => asBackground(repo.countByStore(accountId, selection)))
   }
 })
 

@@ -5,7 +5,7 @@ import { makeMerchantConditions } from "../catalog/ListCandidates.sql.ts"
 import { withNeedles } from "../catalog/MerchantLists.ts"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
-import { type AccountId, EntityId } from "../model/Ids.ts"
+import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import type { ExportSelection } from "./ExportSelection.ts"
 
 /** Some of the selected entities, in the order of their last change. `next`: the position after which the others come; null: these are the last. */
@@ -18,6 +18,11 @@ export interface Selected {
   readonly countSelected: (accountId: AccountId, selection: ExportSelection) => Effect.Effect<number>
   /** The number of selected products together with their variants. */
   readonly countWithVariants: (accountId: AccountId, selection: ExportSelection) => Effect.Effect<number>
+  /** The numbers of selected entities that the stores have. A store without any has no number. */
+  readonly countByStore: (
+    accountId: AccountId,
+    selection: ExportSelection
+  ) => Effect.Effect<ReadonlyMap<StoreId, number>>
   /** The next selected entities after a position. `after` 0: from the first. */
   readonly selected: (
     accountId: AccountId,
@@ -63,6 +68,18 @@ export const makeSelected = (sql: SqlClient): Selected => {
       ORDER BY e.change_seq LIMIT ${limit}`
   )
 
+  // OFFSET 0: the versions of each entity are looked up by its key, also while PostgreSQL has no statistics.
+  const readByStore = findAll(Schema.Struct({ storeId: StoreId, count: Schema.Number }))(
+    (accountId: AccountId, selection: ExportSelection) => sql`
+      SELECT ${hintOf(sql, selection)} v.store_id AS "storeId", count(*)::float8 AS count
+      FROM entity e
+      CROSS JOIN LATERAL (
+        SELECT o.store_id FROM store_version o WHERE o.account_id = ${accountId} AND o.entity_id = e.id OFFSET 0
+      ) v
+      WHERE ${isSelected(accountId, selection)}
+      GROUP BY v.store_id`
+  )
+
   return {
     countSelected: countOf(
       (accountId, selection) => sql`SELECT e.id FROM entity e WHERE ${isSelected(accountId, selection)}`
@@ -78,6 +95,11 @@ export const makeSelected = (sql: SqlClient): Selected => {
         ) c
         WHERE ${isSelected(accountId, selection)}`
     ),
+    countByStore: (accountId, selection) =>
+      Effect.map(
+        readByStore(accountId, selection),
+        (rows) => new Map(rows.map(({ count, storeId }) => [storeId, count]))
+      ),
     selected: (accountId, selection, after, limit) =>
       Effect.map(read(accountId, selection, after, limit), (rows) => ({
         ids: rows.map(({ id }) => id),

@@ -152,26 +152,27 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
 
   const readOverview = findAll(Overview)(
     (accountId: AccountId, storeId: StoreId, selection: ExportSelection | null) => sql`
-      SELECT count(*)::integer AS products,
-             (count(*) FILTER (WHERE p.title = ''))::integer AS "withoutTitle",
-             (count(*) FILTER (WHERE p.handle = ''))::integer AS "withoutHandle",
-             (count(*) FILTER (WHERE p.handle <> '' AND p.same > 1))::integer AS "withSharedHandle"
+      SELECT coalesce(sum(h.products), 0)::integer AS products,
+             coalesce(sum(h.untitled), 0)::integer AS "withoutTitle",
+             coalesce(sum(h.products) FILTER (WHERE h.handle = ''), 0)::integer AS "withoutHandle",
+             coalesce(sum(h.products) FILTER (WHERE h.handle <> '' AND h.products > 1), 0)::integer AS "withSharedHandle"
       FROM (
-        SELECT o.title, o.handle, count(*) OVER (PARTITION BY lower(o.handle)) AS same
-        FROM (
-          SELECT coalesce(v.overrides #>> '{title,value}', e.attributes #>> '{title,value}', '') AS title,
-                 coalesce(v.overrides #>> '{handle,value}', e.attributes #>> '{handle,value}', '') AS handle
-          FROM entity e
-          CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`)} v
-          WHERE ${
-            selection === null
-              ? sql`e.account_id = ${accountId} AND e.kind = 'product'`
-              : isSelected(accountId, selection)
-          }
-        ) o
-      ) p ${hintOf(sql, selection)}`
+        SELECT lower(coalesce(v.overrides -> 'handle' ->> 'value', e.attributes -> 'handle' ->> 'value', '')) AS handle,
+               count(*) AS products,
+               count(*) FILTER (WHERE coalesce(v.overrides -> 'title' ->> 'value', e.title) = '') AS untitled
+        FROM entity e
+        CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`)} v
+        WHERE ${
+          selection === null
+            ? sql`e.account_id = ${accountId} AND e.kind = 'product'`
+            : isSelected(accountId, selection)
+        }
+        GROUP BY 1
+      ) h ${hintOf(sql, selection)}`
   )
 
+  // Most entities have no metafields. Only for those that have some, the statement looks whether they are on the store; the versions with
+  // overrides have an index of their own.
   const readKeys = findAll(MetafieldKey)(
     (accountId: AccountId, storeId: StoreId, owner: MetafieldKey["owner"], part: Part) => sql`
       SELECT DISTINCT e.kind AS owner, k.key ${sql.literal(planCustom)}
@@ -180,9 +181,14 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
         FROM entity e
         WHERE e.account_id = ${accountId} AND e.kind = ${owner} AND ${inPart(sql, part)}
       ) e
-      CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`)} v
-      CROSS JOIN LATERAL jsonb_object_keys(e.more || v.overrides) AS k (key)
-      WHERE strpos(k.key, '.') > 0`
+      LEFT JOIN LATERAL (
+        SELECT o.overrides FROM store_version o
+        WHERE o.account_id = ${accountId} AND o.entity_id = e.id AND o.store_id = ${storeId} AND o.overrides <> '{}'
+        OFFSET 0
+      ) v ON true
+      CROSS JOIN LATERAL jsonb_object_keys(e.more || coalesce(v.overrides, '{}')) AS k (key)
+      WHERE strpos(k.key, '.') > 0
+      AND EXISTS (SELECT FROM ${versionOf(accountId, storeId, sql`e.id`)} o)`
   )
 
   const readNames = findAll(MetafieldName)(

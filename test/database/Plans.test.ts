@@ -956,7 +956,9 @@ const exporting = Effect.gen(function* () {
         const filters = { storeId: firstStore, state: "failed" } as const
         for (const selection of [null, { kind: "product", ids }, { kind: "product", filters }] as const) {
           yield* exports.overview(accountId, firstStore, selection)
-          if (selection !== null) yield* exports.countWithVariants(accountId, selection)
+          if (selection === null) continue
+          yield* exports.countWithVariants(accountId, selection)
+          yield* exports.countByStore(accountId, selection)
         }
         yield* exports.countSelected(accountId, { kind: "product", filters })
         yield* exports.selected(accountId, { kind: "product", filters }, after, 100)

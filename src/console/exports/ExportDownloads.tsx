@@ -56,10 +56,9 @@ const countLeftOut = (exports: Exports["Type"], linked: ReadonlyArray<Store>, ch
   Effect.gen(function* () {
     const total = chosen.kind === "product" ? yield* exports.count(chosen) : 0
     if (total === 0 || total > maxCounted) return { total, ofStores: [] } satisfies LeftOut
-    const counted = yield* Effect.forEach(linked, (store) =>
-      Effect.map(exports.countOnStore(store.id, chosen), (count) => ({ store, count: total - count }))
-    )
-    return { total, ofStores: counted.filter(({ count }) => count > 0) } satisfies LeftOut
+    const counts = yield* exports.countByStore(chosen)
+    const left = linked.map((store) => ({ store, count: total - (counts.get(store.id) ?? 0) }))
+    return { total, ofStores: left.filter(({ count }) => count > 0) } satisfies LeftOut
   })
 
 /** Makes a function that refuses downloads beyond `maxDownloads`. A download counts until its connection has taken or lost it. */
@@ -157,7 +156,7 @@ export const exportDownloads: Surface<ExportJobs | Exports | MerchantLists | Sto
           // The export counts them again at its own moment. An error there would cut the download off.
           const count = yield* exports.count(chosen)
           if (count === 0) return yield* show({ field: fields.of, message: "The filters of the list find nothing." })
-          if (store !== undefined && (yield* exports.countOnStore(store.id, chosen)) === 0)
+          if (store !== undefined && !(yield* exports.countByStore(chosen)).has(store.id))
             return yield* show({ field: fields.store, message: "None of these products is on this store." })
           yield* admit(request)
           return store === undefined
