@@ -1,6 +1,6 @@
-# The base image. A release names its digest too: docs/operations.md, "The container image". Without one the tag may change.
-ARG NODE_TAG=24-bookworm-slim
-ARG NODE_DIGEST=
+# The base image. The digest decides, and the tag says what it is: docs/operations.md, "The container image".
+ARG NODE_TAG=24.21.0-bookworm-slim
+ARG NODE_DIGEST=sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20
 FROM node:${NODE_TAG}${NODE_DIGEST:+@${NODE_DIGEST}} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./

@@ -63,7 +63,7 @@ export const notRun: Readonly<Record<string, string>> = {
     noEngine,
   "docker compose -f ops/compose.yaml up -d": noEngine,
   'docker compose -f ops/compose.yaml exec catalog node dist/main.js account create --name "…" --email …': noEngine,
-  "docker buildx imagetools inspect node:24-bookworm-slim": "needs a registry of images",
+  "docker buildx imagetools inspect node:24.21.0-bookworm-slim": "needs a registry of images",
   "systemctl enable --now catalog": noSystemd,
   "systemd-analyze security": noSystemd,
   "systemd-run --pty --property EnvironmentFile=/etc/catalog/env node /opt/catalog/dist/main.js account list": noSystemd
