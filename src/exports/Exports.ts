@@ -12,7 +12,7 @@ import type { ExportItem } from "./ExportItem.ts"
 import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 import { ExportJobs } from "./ExportJobs.ts"
 import type { ExportSelection } from "./ExportSelection.ts"
-import { ExportsRepo, type ReadBeside } from "./ExportsRepo.ts"
+import { type ExportReads, ExportsRepo, readsBeside } from "./ExportsRepo.ts"
 import { hasTagWithComma, hasTooManyImages, headerOf, type MetafieldColumn, recordsOf } from "./ShopifyCsvWriter.ts"
 import { type ExportEnd, spool, type WriteExport } from "./Spool.ts"
 import type { MetafieldKey, StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
@@ -46,13 +46,14 @@ const interrupted = "The database interrupted the export. Export again."
 
 const tooLong = "The line of an entity is longer than 500 MB."
 
-type Places = Context.Tag.Service<ExportsRepo>["places"]
-
 /** The number of selected entities whose ids are read at once, a multiple of the numbers above. */
 const selectedAtOnce = 10_000
 
 /** The parts of all entities. `places` gives the last positions of the next parts after a position: it is asked while parts are used. */
-const partsOfAll = (limit: number, places: (after: number, size: number) => ReturnType<Places>): Stream.Stream<Part> =>
+const partsOfAll = (
+  limit: number,
+  places: (after: number, size: number) => ReturnType<ExportReads["places"]>
+): Stream.Stream<Part> =>
   Stream.paginateChunkEffect(0, (after) =>
     Effect.map(places(after, limit), ({ hasMore, places }) => {
       const starts = [after, ...places]
@@ -80,14 +81,9 @@ const textsOf = ({ bytes, ids }: Lines) => {
 }
 
 /** The parts of the selected entities. */
-const partsOfSelected = (
-  { selected }: Context.Tag.Service<ExportsRepo>,
-  accountId: AccountId,
-  selection: ExportSelection,
-  limit: number
-) =>
+const partsOfSelected = (reads: ExportReads, accountId: AccountId, selection: ExportSelection, limit: number) =>
   Stream.paginateChunkEffect(0, (after) =>
-    Effect.map(selected(accountId, selection, after, selectedAtOnce), ({ ids, next }) => [
+    Effect.map(reads.selected(accountId, selection, after, selectedAtOnce), ({ ids, next }) => [
       Chunk.unsafeFromArray(partsOf(ids, limit)),
       Option.fromNullable(next)
     ])
@@ -101,122 +97,113 @@ const inParts = <P, A, E, R>(
 ): Effect.Effect<void, E, R> => Stream.runForEach(Stream.mapEffect(parts, read, { concurrency: partsAtOnce }), use)
 
 /** Makes the function that writes the first lines of JSON. It returns those that write the others. */
-const makeLines =
-  (repo: Context.Tag.Service<ExportsRepo>) =>
-  (write: WriteExport, accountId: AccountId, beside: ReadBeside, selected: SelectedCount | null) =>
-    Effect.gen(function* () {
-      const { entities: total, line, stores } = yield* repo.head(accountId, selected)
-      let done = 0
-      yield* write([line, ...stores, ""].join("\n"), done, total)
-      const writeText = ({ entities, lines }: Lines) => {
-        done += entities
-        return write(lines, done, total)
-      }
-      /** Writes a part. If its lines are long, they are read again in several texts, on the export's own connection. */
-      const writePart = (kind: EntityKind, part: Lines) =>
-        part.ids.length === 0
-          ? writeText(part)
-          : Effect.forEach(
-              textsOf(part),
-              (ids) =>
-                Effect.flatMap(repo.lines(accountId, kind, { ids }, maxLineBytes), (text) =>
-                  text.ids.length === 0 ? writeText(text) : Effect.dieMessage(tooLong)
-                ),
-              { discard: true }
-            )
-      return {
-        /** `chosen`: only these entities of the kind; null: all. */
-        entities: (kind: EntityKind, chosen: ReadonlyArray<EntityId> | null) =>
-          inParts(
-            chosen === null
-              ? partsOfAll(linesAtOnce[kind], (after, size) => beside(repo.places(accountId, kind, after, size, null)))
-              : Stream.fromIterable(partsOf(chosen, linesAtOnce[kind])),
-            (part) => beside(repo.lines(accountId, kind, part, Math.floor(maxTextBytes / linesAtOnce[kind]))),
-            (part) => writePart(kind, part)
-          ),
-        end: Effect.suspend(() =>
-          Effect.as(write(`${JSON.stringify({ type: "end", entities: done })}\n`, done, total), {
-            exportId: null,
-            notes: []
-          } satisfies ExportEnd)
-        )
-      }
-    })
+const beginLines = (write: WriteExport, accountId: AccountId, reads: ExportReads, selected: SelectedCount | null) =>
+  Effect.gen(function* () {
+    const { entities: total, line, stores } = yield* reads.head(accountId, selected)
+    let done = 0
+    yield* write([line, ...stores, ""].join("\n"), done, total)
+    const writeText = ({ entities, lines }: Lines) => {
+      done += entities
+      return write(lines, done, total)
+    }
+    /** Writes a part. If its lines are long, they are read again in several texts. */
+    const writePart = (kind: EntityKind, part: Lines) =>
+      part.ids.length === 0
+        ? writeText(part)
+        : Effect.forEach(
+            textsOf(part),
+            (ids) =>
+              Effect.flatMap(reads.lines(accountId, kind, { ids }, maxLineBytes), (text) =>
+                text.ids.length === 0 ? writeText(text) : Effect.dieMessage(tooLong)
+              ),
+            { discard: true }
+          )
+    return {
+      /** `chosen`: only these entities of the kind; null: all. */
+      entities: (kind: EntityKind, chosen: ReadonlyArray<EntityId> | null) =>
+        inParts(
+          chosen === null
+            ? partsOfAll(linesAtOnce[kind], (after, size) => reads.places(accountId, kind, after, size, null))
+            : Stream.fromIterable(partsOf(chosen, linesAtOnce[kind])),
+          (part) => reads.lines(accountId, kind, part, Math.floor(maxTextBytes / linesAtOnce[kind])),
+          (part) => writePart(kind, part)
+        ),
+      end: Effect.suspend(() =>
+        Effect.as(write(`${JSON.stringify({ type: "end", entities: done })}\n`, done, total), {
+          exportId: null,
+          notes: []
+        } satisfies ExportEnd)
+      )
+    }
+  })
 
-/** Makes the functions that count selected entities. */
-const makeCounts = (repo: Context.Tag.Service<ExportsRepo>) => {
-  /** The number of selected entities. NotFound: an unknown id, or one of another kind. */
-  const countOf = (accountId: AccountId, selection: ExportSelection) =>
-    Effect.filterOrFail(
-      repo.countSelected(accountId, selection),
-      (count) => !("ids" in selection) || count === new Set(selection.ids).size,
-      () => new NotFound()
-    )
+/** The number of selected entities. NotFound: an unknown id, or one of another kind. */
+const countOf = (reads: ExportReads, accountId: AccountId, selection: ExportSelection) =>
+  Effect.filterOrFail(
+    reads.countSelected(accountId, selection),
+    (count) => !("ids" in selection) || count === new Set(selection.ids).size,
+    () => new NotFound()
+  )
 
-  /** As `countOf`. ValidationFailed: none are selected. */
-  const someOf = (accountId: AccountId, selection: ExportSelection) =>
-    Effect.filterOrElse(
-      countOf(accountId, selection),
-      (count) => count > 0,
-      () => ValidationFailed.at("", `The filters find no ${selection.kind}.`)
-    )
-
-  return { countOf, someOf }
-}
+/** As `countOf`. ValidationFailed: none are selected. */
+const someOf = (reads: ExportReads, accountId: AccountId, selection: ExportSelection) =>
+  Effect.filterOrElse(
+    countOf(reads, accountId, selection),
+    (count) => count > 0,
+    () => ValidationFailed.at("", `The filters find no ${selection.kind}.`)
+  )
 
 /** Makes the function that writes the product CSV of a store. */
 const makeWriteProducts = Effect.gen(function* () {
   const items = yield* ExportItemsRepo
-  const repo = yield* ExportsRepo
-  const { someOf } = makeCounts(repo)
 
   /** The parts of the selected products, or of all, and of their variants. */
-  const partsByOwner = (accountId: AccountId, selection: ExportSelection | null, beside: ReadBeside) => {
+  const partsByOwner = (reads: ExportReads, accountId: AccountId, selection: ExportSelection | null) => {
     const owned = (owner: MetafieldKey["owner"], parts: Stream.Stream<Part>) =>
       Stream.map(parts, (part) => ({ owner, part }))
     if (selection !== null)
-      return Stream.flatMap(partsOfSelected(repo, accountId, selection, metafieldsAtOnce), (part) => {
-        const variants = Effect.map(repo.variants(accountId, part.ids), (ids) => partsOf(ids, metafieldsAtOnce))
+      return Stream.flatMap(partsOfSelected(reads, accountId, selection, metafieldsAtOnce), (part) => {
+        const variants = Effect.map(reads.variants(accountId, part.ids), (ids) => partsOf(ids, metafieldsAtOnce))
         return Stream.concat(owned("product", Stream.make(part)), owned("variant", Stream.fromIterableEffect(variants)))
       })
     const all = (owner: MetafieldKey["owner"]) =>
       owned(
         owner,
-        partsOfAll(metafieldsAtOnce, (after, size) => beside(repo.places(accountId, owner, after, size, null)))
+        partsOfAll(metafieldsAtOnce, (after, size) => reads.places(accountId, owner, after, size, null))
       )
     return Stream.concat(all("product"), all("variant"))
   }
 
   /** The metafields with a value on any product or variant of the file: its last columns. */
   const metafieldsOf = (
+    reads: ExportReads,
     accountId: AccountId,
     storeId: StoreId,
-    selection: ExportSelection | null,
-    beside: ReadBeside
+    selection: ExportSelection | null
   ) =>
     Effect.gen(function* () {
       const found = new Map<string, MetafieldColumn>()
       const idOf = ({ key, owner }: MetafieldKey) => `${owner} ${key}`
       yield* inParts(
-        partsByOwner(accountId, selection, beside),
-        ({ owner, part }) => beside(repo.metafieldKeys(accountId, storeId, owner, part)),
+        partsByOwner(reads, accountId, selection),
+        ({ owner, part }) => reads.metafieldKeys(accountId, storeId, owner, part),
         (keys) =>
           Effect.sync(() => {
             for (const key of keys) found.set(idOf(key), { ...key, name: "" })
           })
       )
       if (found.size === 0) return []
-      for (const named of yield* repo.metafieldNames(accountId, storeId))
+      for (const named of yield* reads.metafieldNames(accountId, storeId))
         if (found.has(idOf(named))) found.set(idOf(named), named)
       return [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, column]) => column)
     })
 
   return (storeId: StoreId, exportId: ExportId | null, selection: ExportSelection | null) =>
-    (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
+    (write: WriteExport, accountId: AccountId, reads: ExportReads) =>
       Effect.gen(function* () {
-        const selected = selection === null ? null : yield* someOf(accountId, selection)
+        const selected = selection === null ? null : yield* someOf(reads, accountId, selection)
         const [overview, metafields] = yield* Effect.all(
-          [beside(repo.overview(accountId, storeId, selection)), metafieldsOf(accountId, storeId, selection, beside)],
+          [reads.overview(accountId, storeId, selection), metafieldsOf(reads, accountId, storeId, selection)],
           { concurrency: "unbounded" }
         )
         yield* write(headerOf(metafields), 0, overview.products)
@@ -224,11 +211,9 @@ const makeWriteProducts = Effect.gen(function* () {
         let [withCommas, withManyImages] = [0, 0]
         yield* inParts(
           selection === null
-            ? partsOfAll(productsAtOnce, (after, size) =>
-                beside(repo.places(accountId, "product", after, size, storeId))
-              )
-            : partsOfSelected(repo, accountId, selection, productsAtOnce),
-          (part) => beside(repo.products(accountId, storeId, part, metafields)),
+            ? partsOfAll(productsAtOnce, (after, size) => reads.places(accountId, "product", after, size, storeId))
+            : partsOfSelected(reads, accountId, selection, productsAtOnce),
+          (part) => reads.products(accountId, storeId, part, metafields),
           (rows) =>
             Effect.gen(function* () {
               if (exportId !== null) yield* items.stage(accountId, exportId, done, rows.map(toItem))
@@ -247,17 +232,19 @@ const make = Effect.gen(function* () {
   const exportJobs = yield* ExportJobs
   const repo = yield* ExportsRepo
   const stores = yield* Stores
-  const beginLines = makeLines(repo)
-  const { countOf, someOf } = makeCounts(repo)
   const writeProducts = yield* makeWriteProducts
   const semaphore = yield* Effect.makeSemaphore(maxAtOnce)
 
   /**
-   * Streams the text that `reads` writes. All its reads see the catalog of one moment. The transaction is not repeated after its first
+   * Streams the text that `writeAll` writes. All its reads see the catalog of one moment. The transaction is not repeated after its first
    * write, because the text cannot be taken back.
    */
   const exporting = <E>(
-    reads: (write: WriteExport, accountId: AccountId, beside: ReadBeside) => Effect.Effect<ExportEnd, E, CurrentActor>
+    writeAll: (
+      write: WriteExport,
+      accountId: AccountId,
+      reads: ExportReads
+    ) => Effect.Effect<ExportEnd, E, CurrentActor>
   ) =>
     spool((write: WriteExport) => {
       let hasWritten = false
@@ -268,39 +255,41 @@ const make = Effect.gen(function* () {
       return withAccountId((accountId) =>
         repo.inSnapshot((beside) =>
           Effect.suspend(() =>
-            hasWritten ? Effect.die(new Unavailable({ reason: interrupted })) : reads(writeOnce, accountId, beside)
+            hasWritten
+              ? Effect.die(new Unavailable({ reason: interrupted }))
+              : writeAll(writeOnce, accountId, readsBeside(repo, beside))
           )
         )
       ).pipe(Effect.provideService(Workload, "export"), semaphore.withPermits(1))
     })
 
-  const writeCatalog = (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
+  const writeCatalog = (write: WriteExport, accountId: AccountId, reads: ExportReads) =>
     Effect.gen(function* () {
-      const { end, entities } = yield* beginLines(write, accountId, beside, null)
+      const { end, entities } = yield* beginLines(write, accountId, reads, null)
       for (const kind of kindsInOrder) yield* entities(kind, null)
       return yield* end
     })
 
   /** Products are written with their variants, which come first. */
   const writeSelected =
-    (selection: ExportSelection) => (write: WriteExport, accountId: AccountId, beside: ReadBeside) =>
+    (selection: ExportSelection) => (write: WriteExport, accountId: AccountId, reads: ExportReads) =>
       Effect.gen(function* () {
         const { kind } = selection
-        const count = yield* someOf(accountId, selection)
-        const { end, entities } = yield* beginLines(write, accountId, beside, {
+        const count = yield* someOf(reads, accountId, selection)
+        const { end, entities } = yield* beginLines(write, accountId, reads, {
           kind,
           count,
-          entities: kind === "product" ? yield* repo.countWithVariants(accountId, selection) : count
+          entities: kind === "product" ? yield* reads.countWithVariants(accountId, selection) : count
         })
         const parts = partsOfSelected(
-          repo,
+          reads,
           accountId,
           selection,
           kind === "product" ? productsAtOnce : linesAtOnce[kind]
         )
         yield* Stream.runForEach(parts, ({ ids }) =>
           Effect.gen(function* () {
-            if (kind === "product") yield* entities("variant", yield* repo.variants(accountId, ids))
+            if (kind === "product") yield* entities("variant", yield* reads.variants(accountId, ids))
             yield* entities(kind, ids)
           })
         )
@@ -330,7 +319,8 @@ const make = Effect.gen(function* () {
     csv: (storeId: StoreId, forPublish: boolean, selection: ExportSelection | null = null) =>
       Stream.unwrap(csv(storeId, forPublish, selection)),
     /** The number of selected entities at present. NotFound: as for `selectedJsonl`. */
-    count: (selection: ExportSelection) => withAccountId((accountId) => asBackground(countOf(accountId, selection))),
+    count: (selection: ExportSelection) =>
+      withAccountId((accountId) => asBackground(countOf(repo, accountId, selection))),
     /** The numbers of selected entities that the stores have at present. A store without any has no number. */
     countByStore: (selection: ExportSelection) =>
       withAccountId((accountId) => asBackground(repo.countByStore(accountId, selection)))

@@ -1,5 +1,5 @@
 import { SqlClient } from "@effect/sql"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option, Record } from "effect"
 import { isDistributed } from "../database/Distribution.ts"
 import { makeRunSpare } from "../database/SpareTransaction.ts"
 import { orDie } from "../database/SqlErrors.ts"
@@ -7,6 +7,8 @@ import { Transaction } from "../database/Transaction.ts"
 import { type CatalogLines, makeCatalogLines } from "./CatalogLines.sql.ts"
 import { makeSelected, type Selected } from "./Selected.sql.ts"
 import { makeStoreProducts, type StoreProducts } from "./StoreProducts.sql.ts"
+
+export type ExportReads = CatalogLines & Selected & StoreProducts
 
 /**
  * Runs a read of an export. While another one runs, it uses a second connection that sees the same moment, if there is a spare one.
@@ -17,12 +19,10 @@ export type ReadBeside = <A, E, R>(read: Effect.Effect<A, E, R>) => Effect.Effec
 /** Reads of exports. All reads of one export are made inside `inSnapshot`. */
 export class ExportsRepo extends Context.Tag("catalog/ExportsRepo")<
   ExportsRepo,
-  CatalogLines &
-    Selected &
-    StoreProducts & {
-      /** Runs the reads in a transaction that sees the catalog of one moment. Cannot be part of another transaction. */
-      readonly inSnapshot: <A, E, R>(reads: (beside: ReadBeside) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-    }
+  ExportReads & {
+    /** Runs the reads in a transaction that sees the catalog of one moment. Cannot be part of another transaction. */
+    readonly inSnapshot: <A, E, R>(reads: (beside: ReadBeside) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  }
 >() {
   static readonly layer = Layer.effect(
     ExportsRepo,
@@ -40,22 +40,22 @@ export class ExportsRepo extends Context.Tag("catalog/ExportsRepo")<
 
       /** A snapshot of the coordinator of a cluster does not apply to its nodes, so there the reads run one after the other. */
       const makeBeside = Effect.gen(function* () {
-        if (runSpare === undefined || (yield* isDistributed)) return ((read) => read) satisfies ReadBeside
+        const own = yield* Effect.makeSemaphore(1)
+        const inTurn: ReadBeside = own.withPermits(1)
+        if (runSpare === undefined || (yield* isDistributed)) return inTurn
         const id = yield* exportSnapshot
-        let isReading = false
         const beside: ReadBeside = (read) =>
-          Effect.suspend(() => {
-            if (isReading)
-              return Effect.flatMap(
-                runSpare(Effect.zipRight(importSnapshot(id), read)),
-                Option.match({ onNone: () => read, onSome: Effect.succeed })
-              )
-            isReading = true
-            const end = Effect.sync(() => {
-              isReading = false
+          Effect.flatMap(
+            own.withPermitsIfAvailable(1)(read),
+            Option.match({
+              onSome: Effect.succeed,
+              onNone: () =>
+                Effect.flatMap(
+                  runSpare(Effect.zipRight(importSnapshot(id), read)),
+                  Option.match({ onSome: Effect.succeed, onNone: () => inTurn(read) })
+                )
             })
-            return Effect.ensuring(read, end)
-          })
+          )
         return beside
       }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
 
@@ -67,4 +67,18 @@ export class ExportsRepo extends Context.Tag("catalog/ExportsRepo")<
       }
     })
   )
+}
+
+/** The reads of the repository, each of them run with `beside`. */
+export const readsBeside = (
+  { inSnapshot: _, ...reads }: Context.Tag.Service<ExportsRepo>,
+  beside: ReadBeside
+): ExportReads => {
+  type Read = (...parameters: ReadonlyArray<never>) => Effect.Effect<unknown>
+  return Record.map(
+    reads,
+    (read: Read): Read =>
+      (...parameters) =>
+        beside(read(...parameters))
+  ) as ExportReads
 }

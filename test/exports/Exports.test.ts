@@ -3,6 +3,7 @@ import { SqlError } from "@effect/sql/SqlError"
 import { assert, describe, layer } from "@effect/vitest"
 import { Cause, type Context, Deferred, Effect, Exit, Fiber, Layer, Option, Queue, Runtime, Stream } from "effect"
 import { Workload } from "../../src/database/Deadlines.ts"
+import { HasSpareConnection } from "../../src/database/SpareTransaction.ts"
 import type { Lines } from "../../src/exports/CatalogLines.sql.ts"
 import type { ExportSelection } from "../../src/exports/ExportSelection.ts"
 import { Exports } from "../../src/exports/Exports.ts"
@@ -510,6 +511,42 @@ describe.skipIf(!serverAnswers || isServerCluster)("an export while the catalog 
         assert.deepStrictEqual((yield* titlesWhileWritten("none", selection)).titles, all)
         const mixed = yield* titlesWhileWritten("no snapshot", selection)
         assert.deepStrictEqual([...new Set(mixed.titles)], ["before", "after"])
+      })
+    )
+
+    it.effect("reads one part after the other if there is no second connection", () =>
+      Effect.gen(function* () {
+        const { actor } = yield* aWorld
+        yield* Effect.replicateEffect(aProduct("Tent"), products).pipe(actingAs(actor))
+        const own = yield* Effect.provide(
+          ExportsRepo,
+          Layer.provide(
+            Layer.fresh(ExportsRepo.layer),
+            Layer.succeed(HasSpareConnection, () => false)
+          )
+        )
+        let [active, most, reads] = [0, 0, 0]
+        const counted = <A>(read: Effect.Effect<A>) =>
+          Effect.acquireUseRelease(
+            Effect.sync(() => {
+              reads += 1
+              active += 1
+              most = Math.max(most, active)
+            }),
+            () => read,
+            () => Effect.sync(() => (active -= 1))
+          )
+        yield* exported.pipe(
+          withRepo({
+            ...own,
+            places: (accountId, kind, after, _, storeId) => counted(own.places(accountId, kind, after, 1, storeId)),
+            lines: (accountId, kind, part, maxBytes) =>
+              counted(own.lines(accountId, kind, "ids" in part ? part : { ...part, limit: 1 }, maxBytes))
+          }),
+          actingAs(actor)
+        )
+        assert.isAtLeast(reads, 4 * products)
+        assert.strictEqual(most, 1)
       })
     )
 
