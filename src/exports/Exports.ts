@@ -1,6 +1,5 @@
 import { Array as Arr, Chunk, Context, Effect, Layer, Option, Stream } from "effect"
 import { asBackground, Workload } from "../database/Deadlines.ts"
-import { maxImages } from "../imports/StoreProduct.ts"
 import { type CurrentActor, withAccountId } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { NotFound, Unavailable, ValidationFailed } from "../model/Errors.ts"
@@ -8,14 +7,15 @@ import { type AccountId, type EntityId, ExportId, type StoreId } from "../model/
 import { mintId } from "../runtime/Identifiers.ts"
 import { Stores } from "../stores/Stores.ts"
 import type { Lines, Part, SelectedCount } from "./CatalogLines.sql.ts"
+import { makeCsvNotes } from "./CsvNotes.ts"
 import type { ExportItem } from "./ExportItem.ts"
 import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 import { ExportJobs } from "./ExportJobs.ts"
 import type { ExportSelection } from "./ExportSelection.ts"
 import { type ExportReads, ExportsRepo, readsBeside } from "./ExportsRepo.ts"
-import { hasTagWithComma, hasTooManyImages, headerOf, type MetafieldColumn, recordsOf } from "./ShopifyCsvWriter.ts"
+import { headerOf, type MetafieldColumn, recordsOf } from "./ShopifyCsvWriter.ts"
 import { type ExportEnd, spool, type WriteExport } from "./Spool.ts"
-import type { MetafieldKey, StoreOverview, StoreProductRow } from "./StoreProducts.sql.ts"
+import type { MetafieldKey, StoreProductRow } from "./StoreProducts.sql.ts"
 
 /** Maximum number of exports that one process reads at the same time. Each uses one of the connections for background work until it is read. */
 const maxAtOnce = 2
@@ -174,41 +174,43 @@ const makeWriteProducts = Effect.gen(function* () {
     return Stream.concat(all("product"), all("variant"))
   }
 
-  /** The metafields with a value on any product or variant of the file: its last columns. */
-  const metafieldsOf = (
-    reads: ExportReads,
-    accountId: AccountId,
-    storeId: StoreId,
-    selection: ExportSelection | null
-  ) =>
+  /**
+   * The number of products of the file, and the metafields with a value on any of them or of their variants: its last columns. Both in
+   * parts, because one statement about 1,000,000 products can take longer than its deadline.
+   */
+  const overviewOf = (reads: ExportReads, accountId: AccountId, storeId: StoreId, selection: ExportSelection | null) =>
     Effect.gen(function* () {
+      let products = 0
       const found = new Map<string, MetafieldColumn>()
       const idOf = ({ key, owner }: MetafieldKey) => `${owner} ${key}`
       yield* inParts(
         partsByOwner(reads, accountId, selection),
-        ({ owner, part }) => reads.metafieldKeys(accountId, storeId, owner, part),
-        (keys) =>
+        ({ owner, part }) =>
+          Effect.all({
+            count: owner === "product" ? reads.countProducts(accountId, storeId, part) : Effect.succeed(0),
+            keys: reads.metafieldKeys(accountId, storeId, owner, part)
+          }),
+        ({ count, keys }) =>
           Effect.sync(() => {
+            products += count
             for (const key of keys) found.set(idOf(key), { ...key, name: "" })
           })
       )
-      if (found.size === 0) return []
-      for (const named of yield* reads.metafieldNames(accountId, storeId))
-        if (found.has(idOf(named))) found.set(idOf(named), named)
-      return [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, column]) => column)
+      if (found.size > 0)
+        for (const named of yield* reads.metafieldNames(accountId, storeId))
+          if (found.has(idOf(named))) found.set(idOf(named), named)
+      const metafields = [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, column]) => column)
+      return { products, metafields }
     })
 
   return (storeId: StoreId, exportId: ExportId | null, selection: ExportSelection | null) =>
     (write: WriteExport, accountId: AccountId, reads: ExportReads) =>
       Effect.gen(function* () {
         const selected = selection === null ? null : yield* someOf(reads, accountId, selection)
-        const [overview, metafields] = yield* Effect.all(
-          [reads.overview(accountId, storeId, selection), metafieldsOf(reads, accountId, storeId, selection)],
-          { concurrency: "unbounded" }
-        )
-        yield* write(headerOf(metafields), 0, overview.products)
+        const { metafields, products } = yield* overviewOf(reads, accountId, storeId, selection)
+        const { add, notes } = makeCsvNotes()
+        yield* write(headerOf(metafields), 0, products)
         let done = 0
-        let [withCommas, withManyImages] = [0, 0]
         yield* inParts(
           selection === null
             ? partsOfAll(productsAtOnce, (after, size) => reads.places(accountId, "product", after, size, storeId))
@@ -218,13 +220,11 @@ const makeWriteProducts = Effect.gen(function* () {
             Effect.gen(function* () {
               if (exportId !== null) yield* items.stage(accountId, exportId, done, rows.map(toItem))
               done += rows.length
-              withCommas += rows.filter(hasTagWithComma).length
-              withManyImages += rows.filter(hasTooManyImages).length
-              yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, overview.products)
+              rows.forEach(add)
+              yield* write(rows.map((row) => recordsOf(row, metafields)).join(""), done, products)
             })
         )
-        const notOnStore = selected === null ? 0 : selected - overview.products
-        return { exportId, notes: notesOf(overview, { notOnStore, withCommas, withManyImages }) }
+        return { exportId, notes: notes(selected === null ? 0 : selected - products) }
       })
 })
 
@@ -321,6 +321,9 @@ const make = Effect.gen(function* () {
     /** The number of selected entities at present. NotFound: as for `selectedJsonl`. */
     count: (selection: ExportSelection) =>
       withAccountId((accountId) => asBackground(countOf(repo, accountId, selection))),
+    /** Whether the store has any of the selected entities at present. */
+    isAnyOn: (storeId: StoreId, selection: ExportSelection) =>
+      withAccountId((accountId) => asBackground(repo.hasSelected(accountId, storeId, selection))),
     /** The numbers of selected entities that the stores have at present. A store without any has no number. */
     countByStore: (selection: ExportSelection) =>
       withAccountId((accountId) => asBackground(repo.countByStore(accountId, selection)))
@@ -345,24 +348,3 @@ const toItem = ({ id, images, revision, variants }: StoreProductRow): ExportItem
   variants: variants.map((variant) => variant.id),
   media: images.map((image) => image.id)
 })
-
-const countText = (count: number, what: string) =>
-  count === 0 ? [] : [`${count.toLocaleString("en")} ${count === 1 ? "product" : "products"} ${what}`]
-
-const notesOf = (
-  { withoutHandle, withoutTitle, withSharedHandle }: StoreOverview,
-  { notOnStore, withCommas, withManyImages }: Readonly<Record<"notOnStore" | "withCommas" | "withManyImages", number>>
-): ReadonlyArray<string> => [
-  ...countText(notOnStore, "not on this store: the file does not have them."),
-  ...countText(withoutTitle, "without a title: an import refuses the file until they have one."),
-  ...countText(withoutHandle, "without a handle: the file has the id instead, which an import sets as the handle."),
-  ...countText(
-    withSharedHandle,
-    "with the handle of another product: an import refuses the file until handles differ."
-  ),
-  ...countText(
-    withManyImages,
-    `with more than ${maxImages} images, those of variants included: an import refuses the file until they have fewer.`
-  ),
-  ...countText(withCommas, "with a comma in a tag: an import makes several tags of such a tag.")
-]

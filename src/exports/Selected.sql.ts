@@ -18,6 +18,8 @@ export interface Selected {
   readonly countSelected: (accountId: AccountId, selection: ExportSelection) => Effect.Effect<number>
   /** The number of selected products together with their variants. */
   readonly countWithVariants: (accountId: AccountId, selection: ExportSelection) => Effect.Effect<number>
+  /** Whether the store has any of the selected entities. */
+  readonly hasSelected: (accountId: AccountId, storeId: StoreId, selection: ExportSelection) => Effect.Effect<boolean>
   /** The numbers of selected entities that the stores have. A store without any has no number. */
   readonly countByStore: (
     accountId: AccountId,
@@ -80,6 +82,18 @@ export const makeSelected = (sql: SqlClient): Selected => {
       GROUP BY v.store_id`
   )
 
+  const readHas = findSingle(Schema.Struct({ has: Schema.Boolean }))(
+    (accountId: AccountId, storeId: StoreId, selection: ExportSelection) => sql`
+      SELECT ${hintOf(sql, selection)} EXISTS (
+        SELECT FROM entity e
+        CROSS JOIN LATERAL (
+          SELECT FROM store_version o
+          WHERE o.account_id = ${accountId} AND o.entity_id = e.id AND o.store_id = ${storeId} OFFSET 0
+        ) v
+        WHERE ${isSelected(accountId, selection)}
+      ) AS has`
+  )
+
   return {
     countSelected: countOf(
       (accountId, selection) => sql`SELECT e.id FROM entity e WHERE ${isSelected(accountId, selection)}`
@@ -95,6 +109,8 @@ export const makeSelected = (sql: SqlClient): Selected => {
         ) c
         WHERE ${isSelected(accountId, selection)}`
     ),
+    hasSelected: (accountId, storeId, selection) =>
+      Effect.map(readHas(accountId, storeId, selection), ({ has }) => has),
     countByStore: (accountId, selection) =>
       Effect.map(
         readByStore(accountId, selection),

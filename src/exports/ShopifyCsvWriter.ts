@@ -102,6 +102,8 @@ interface Cells {
   readonly image?: (image: Valued, index: number) => string
 }
 
+/** The handle and the title of a product. Empty: it has none. */
+export const [handleOf, titleOf] = [ofProduct("handle"), ofProduct("title")]
 const [tags, status] = [ofProduct("tags"), ofProduct("status")]
 const [weight, weightUnit] = [ofVariant("weight"), ofVariant("weight_unit")]
 

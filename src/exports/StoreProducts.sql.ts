@@ -2,24 +2,12 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
-import { findAll } from "../database/Rows.ts"
+import { findAll, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { builtInFields } from "../model/Attribute.ts"
 import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
 import { inPart, jsonList, jsonObject, type Part } from "./CatalogLines.sql.ts"
-import type { ExportSelection } from "./ExportSelection.ts"
-import { hintOf, makeIsSelected } from "./Selected.sql.ts"
 import { csvKeys, type ExportedProduct, type MetafieldColumn } from "./ShopifyCsvWriter.ts"
-
-/** The counts that an export of a store's products reports first. */
-const Overview = Schema.Struct({
-  products: Schema.Number,
-  withoutTitle: Schema.Number,
-  withoutHandle: Schema.Number,
-  /** Products that have the same handle as another product. */
-  withSharedHandle: Schema.Number
-})
-export type StoreOverview = typeof Overview.Type
 
 const MetafieldKey = Schema.Struct({ owner: Schema.Literal("product", "variant"), key: Schema.String })
 export type MetafieldKey = typeof MetafieldKey.Type
@@ -41,13 +29,9 @@ export interface StoreProductRow extends ExportedProduct {
   >
 }
 
-/** `selection`: only these products and their variants; null: all products of the store. */
 export interface StoreProducts {
-  readonly overview: (
-    accountId: AccountId,
-    storeId: StoreId,
-    selection: ExportSelection | null
-  ) => Effect.Effect<StoreOverview>
+  /** The number of the products of a part that are on the store. */
+  readonly countProducts: (accountId: AccountId, storeId: StoreId, part: Part) => Effect.Effect<number>
   /** The metafields with a value on those entities of a part that are on the store. */
   readonly metafieldKeys: (
     accountId: AccountId,
@@ -147,28 +131,13 @@ const makeReadProducts = (sql: SqlClient): StoreProducts["products"] => {
 }
 
 export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
-  const isSelected = makeIsSelected(sql)
   const versionOf = makeVersionOf(sql)
 
-  const readOverview = findAll(Overview)(
-    (accountId: AccountId, storeId: StoreId, selection: ExportSelection | null) => sql`
-      SELECT coalesce(sum(h.products), 0)::integer AS products,
-             coalesce(sum(h.untitled), 0)::integer AS "withoutTitle",
-             coalesce(sum(h.products) FILTER (WHERE h.handle = ''), 0)::integer AS "withoutHandle",
-             coalesce(sum(h.products) FILTER (WHERE h.handle <> '' AND h.products > 1), 0)::integer AS "withSharedHandle"
-      FROM (
-        SELECT lower(coalesce(v.overrides -> 'handle' ->> 'value', e.attributes -> 'handle' ->> 'value', '')) AS handle,
-               count(*) AS products,
-               count(*) FILTER (WHERE coalesce(v.overrides -> 'title' ->> 'value', e.title) = '') AS untitled
-        FROM entity e
-        CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`)} v
-        WHERE ${
-          selection === null
-            ? sql`e.account_id = ${accountId} AND e.kind = 'product'`
-            : isSelected(accountId, selection)
-        }
-        GROUP BY 1
-      ) h ${hintOf(sql, selection)}`
+  const readCount = findSingle(Schema.Struct({ count: Schema.Int }))(
+    (accountId: AccountId, storeId: StoreId, part: Part) => sql`
+      SELECT count(*)::integer AS count ${sql.literal(planCustom)}
+      FROM (SELECT e.id FROM entity e WHERE e.account_id = ${accountId} AND e.kind = 'product' AND ${inPart(sql, part)}) e
+      CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`)} v`
   )
 
   // Most entities have no metafields. Only for those that have some, the statement looks whether they are on the store; the versions with
@@ -201,10 +170,7 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
   )
 
   return {
-    overview: (accountId, storeId, selection) =>
-      readOverview(accountId, storeId, selection).pipe(
-        Effect.map(([row]) => row ?? { products: 0, withoutTitle: 0, withoutHandle: 0, withSharedHandle: 0 })
-      ),
+    countProducts: (accountId, storeId, part) => Effect.map(readCount(accountId, storeId, part), ({ count }) => count),
     metafieldKeys: readKeys,
     metafieldNames: readNames,
     products: makeReadProducts(sql)

@@ -226,8 +226,8 @@ const make = Effect.gen(function* () {
       return yield* review.decide(yield* CurrentActor, id, which, decision)
     }),
     /**
-     * Decides each conflict by itself; otherwise as `decide`. DecidedMeanwhile: a conflict has another decision than the person
-     * saw; nothing is decided.
+     * As `decide`, with a decision for each conflict. DecidedMeanwhile: a conflict has another decision than the person saw; nothing is
+     * decided.
      */
     decideEach: Effect.fn("Imports.decideEach")(function* (id: ImportId, choices: Choices) {
       return yield* review.decideEach(yield* CurrentActor, id, choices)

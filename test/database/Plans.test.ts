@@ -951,13 +951,16 @@ const exporting = Effect.gen(function* () {
         const rows = yield* exports.products(accountId, firstStore, { after, limit: 100 }, [])
         for (const owner of ["product", "variant"] as const)
           yield* exports.metafieldKeys(accountId, firstStore, owner, { after, limit: 5_000 })
+        yield* exports.countProducts(accountId, firstStore, { after, limit: 5_000 })
         yield* exports.metafieldNames(accountId, firstStore)
         const ids = rows.map(({ id }) => id)
         const filters = { storeId: firstStore, state: "failed" } as const
-        for (const selection of [null, { kind: "product", ids }, { kind: "product", filters }] as const) {
-          yield* exports.overview(accountId, firstStore, selection)
-          if (selection === null) continue
+        for (const selection of [
+          { kind: "product", ids },
+          { kind: "product", filters }
+        ] as const) {
           yield* exports.countWithVariants(accountId, selection)
+          yield* exports.hasSelected(accountId, firstStore, selection)
           yield* exports.countByStore(accountId, selection)
         }
         yield* exports.countSelected(accountId, { kind: "product", filters })

@@ -60,7 +60,7 @@ describe.skipIf(!serverAnswers || isServerCluster)("exports of a catalog that Po
     it.effect("look entities up by their keys, and compare no entity with all others", () =>
       Effect.gen(function* () {
         const { actor, storeId } = yield* aCatalog
-        const { countByStore, csv, jsonl, selectedJsonl } = yield* Exports
+        const { countByStore, csv, isAnyOn, jsonl, selectedJsonl } = yield* Exports
         const selection = { kind: "product", filters: { search: "Hat" } } as const
         recorded.length = 0
         yield* Effect.forEach(
@@ -68,6 +68,7 @@ describe.skipIf(!serverAnswers || isServerCluster)("exports of a catalog that Po
           (file) => Stream.runDrain(file)
         ).pipe(actingAs(actor))
         assert.deepStrictEqual([...(yield* countByStore(selection).pipe(actingAs(actor)))], [[storeId, products]])
+        assert.isTrue(yield* isAnyOn(storeId, selection).pipe(actingAs(actor)))
         const reads = recorded.filter(({ text }) => text.includes("store_version"))
         assert.isAtLeast(reads.length, 16)
         assert.isAtLeast(Math.max(...reads.map(mostRows)), products * variantsOfEach, "the plans have their rows")

@@ -236,6 +236,22 @@ layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { e
       })
     )
 
+    it.effect("products with one handle, in any case, and products without one are noted", () =>
+      Effect.gen(function* () {
+        const { actor, stores } = yield* anAccount({ domains: ["files.example", "other.example"] })
+        yield* Effect.gen(function* () {
+          const [files, other] = stores
+          const handles = ["hat", "HAT", "Hat", "tent", "Tent", "stove", ""]
+          yield* Effect.forEach(handles, (handle) => anEntity("product", { title: "One", handle }, { on: [files] }))
+          yield* anEntity("product", { title: "Two", handle: "stove" }, { on: [other] })
+          assert.deepStrictEqual((yield* exported(files.id)).notes, [
+            "1 product without a handle: the file has the id instead, which an import sets as the handle.",
+            "5 products with the handle of another product: an import refuses the file until handles differ."
+          ])
+        }).pipe(actingAs(actor))
+      })
+    )
+
     it.effect("a product with more images than an import accepts is noted", () =>
       Effect.gen(function* () {
         const { actor, stores } = yield* anAccount({ domains: ["files.example"] })

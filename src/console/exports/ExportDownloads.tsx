@@ -156,7 +156,7 @@ export const exportDownloads: Surface<ExportJobs | Exports | MerchantLists | Sto
           // The export counts them again at its own moment. An error there would cut the download off.
           const count = yield* exports.count(chosen)
           if (count === 0) return yield* show({ field: fields.of, message: "The filters of the list find nothing." })
-          if (store !== undefined && !(yield* exports.countByStore(chosen)).has(store.id))
+          if (store !== undefined && !(yield* exports.isAnyOn(store.id, chosen)))
             return yield* show({ field: fields.store, message: "None of these products is on this store." })
           yield* admit(request)
           return store === undefined

@@ -124,7 +124,7 @@ export const webAddress: CellRule = (cell) => {
 /** Grams per unit. Pound and ounce are the international ones. */
 const gramsPerUnit: Readonly<Record<string, number>> = { g: 1, kg: 1000, lb: 453.59237, oz: 28.349523125 }
 
-/** The first text that fits, of a number with 0, 1, 2 and so on decimals. Without any, the last one. */
+/** The number as text with as few decimals as fit; with `maxDecimals` if none fits. */
 const shortest = (number: number, maxDecimals: number, fits: (text: string) => boolean): string => {
   let decimals = 0
   while (decimals < maxDecimals && !fits(number.toFixed(decimals))) decimals++
