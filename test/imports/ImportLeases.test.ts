@@ -337,7 +337,7 @@ for (const engine of featureEngines)
           yield* refusing("57014")
           assert.isTrue(Exit.isFailure(yield* Effect.exit(bring)))
           assert.deepInclude(yield* newest, { phase: "applying", applied: 0, error: null })
-          yield* sql`DROP TRIGGER refuse_last ON entity`
+          yield* createTriggers(["DROP TRIGGER refuse_last ON entity"])
           yield* expire
           assert.strictEqual(yield* imports.resume(Option.some(actor.accountId)), 1)
           assert.deepInclude(yield* newest, { phase: "applied", applied: 100, error: null })
