@@ -240,6 +240,16 @@ export const distributeMissing = Effect.gen(function* () {
 })
 
 /**
+ * Turns off JIT compilation in the sessions that the coordinator opens to the nodes: they do not have the settings of the service's own
+ * sessions, and compiling a step of a scan there took 5 s. Citus sets it on all nodes, also on those that are added later.
+ */
+const turnOffJit = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [database] = yield* sql<{ name: string }>`SELECT current_database() AS name`
+  yield* sql`ALTER ROLE CURRENT_USER IN DATABASE ${sql(String(database?.name))} SET jit = off`
+})
+
+/**
  * Distributes the tables of accounts, with their rows, over the nodes of a Citus cluster in one transaction, and returns their
  * names. Writers wait until it ends. Tables that are distributed already stay as they are. The schema must be up to date.
  */
@@ -250,6 +260,7 @@ export const distribute: Effect.Effect<ReadonlyArray<string>, DistributionFailed
     yield* sql`SET LOCAL lock_timeout = 0`
     yield* sql`SELECT pg_advisory_xact_lock(${schemaLock})`
     yield* requireCluster
+    yield* turnOffJit
     return yield* distributeMissing
   }
 ).pipe(

@@ -1,7 +1,8 @@
 import { get, type IncomingMessage } from "node:http"
 import { HttpServer } from "@effect/platform"
+import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import { CatalogChange } from "../../src/drafts/CatalogChange.ts"
 import { CatalogChanges } from "../../src/drafts/CatalogChanges.ts"
 import { listeningOn } from "../../src/http/BaseUrl.ts"
@@ -79,6 +80,20 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
         [foreign.status, foreign.headers.get("location")],
         [303, "/sign-in?return_to=%2Fexports%2Fcatalog.jsonl"]
       )
+    })
+  )
+
+  it.effect("are cut off if the database refuses a later part, so that no browser takes the file for complete", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aMerchant
+      const sql = yield* SqlClient.SqlClient
+      const broken = yield* Effect.acquireUseRelease(
+        sql`ALTER TABLE entity_media RENAME TO entity_media_away`,
+        () => Effect.exit(ask("/exports/catalog.jsonl", { cookie })),
+        () => Effect.orDie(sql`ALTER TABLE entity_media_away RENAME TO entity_media`)
+      )
+      assert.isTrue(Exit.isFailure(broken))
+      assert.strictEqual((yield* ask("/exports/catalog.jsonl", { cookie })).status, 200)
     })
   )
 

@@ -190,6 +190,8 @@ describe.skipIf(!TestDatabase.isClusterThere)("distribution of a server with row
 
         assert.sameMembers([...(yield* Distribution.distribute)], [...Distribution.distributedTables, "account"])
         assert.isTrue(yield* Distribution.isDistributed)
+        const jit = yield* sql`SELECT result FROM run_command_on_workers('SHOW jit')`
+        assert.deepStrictEqual(jit, [{ result: "off" }, { result: "off" }])
         assert.deepStrictEqual(yield* contents, before)
         assert.deepStrictEqual(yield* kinds, expectedKinds)
         assert.deepStrictEqual(yield* Distribution.distribute, [])

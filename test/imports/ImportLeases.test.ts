@@ -15,6 +15,7 @@ import { UserId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { processNameOf } from "../../src/runtime/ProcessName.ts"
 import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
+import { createTriggers } from "../faults/ServerServices.ts"
 import { makeHolding } from "../support/HeldStep.ts"
 import { hintImport, leaveImport } from "../support/PlantedLeases.ts"
 import { aProductOf } from "../support/ShopRecords.ts"
@@ -155,7 +156,8 @@ for (const engine of featureEngines)
           assert.lengthOf(claimed, 1)
           assert.strictEqual(yield* leases.endOfGone, 1)
           const ended = yield* sql`
-            DELETE FROM publication WHERE account_id = ${actor.accountId} RETURNING lease_until <= app_now() AS ended`
+            SELECT lease_until <= app_now() AS ended FROM publication WHERE account_id = ${actor.accountId}`
+          yield* sql`DELETE FROM publication WHERE account_id = ${actor.accountId}`
           assert.deepStrictEqual(ended, [{ ended: true }])
           // A later process with the same pid.
           const again = yield* csv
@@ -317,9 +319,10 @@ for (const engine of featureEngines)
               `$$ BEGIN RAISE EXCEPTION 'of a secret' USING ERRCODE = '${code}'; END $$`
             )}`
           yield* refusing("54000")
-          yield* sql`
-            CREATE TRIGGER refuse_last BEFORE INSERT ON entity FOR EACH ROW
-            WHEN (NEW.attributes #>> '{sku,value}' = 'R-599') EXECUTE FUNCTION refuse_last()`
+          yield* createTriggers([
+            `CREATE TRIGGER refuse_last BEFORE INSERT ON entity FOR EACH ROW
+             WHEN (NEW.attributes #>> '{sku,value}' = 'R-599') EXECUTE FUNCTION refuse_last()`
+          ])
           const bring = Effect.flatMap(imports.csv(path, "us.example", quiet), ({ id }) =>
             imports.accept(id, quiet)
           ).pipe(actingAs(actor))
@@ -334,7 +337,7 @@ for (const engine of featureEngines)
           yield* refusing("57014")
           assert.isTrue(Exit.isFailure(yield* Effect.exit(bring)))
           assert.deepInclude(yield* newest, { phase: "applying", applied: 0, error: null })
-          yield* sql`DROP TRIGGER refuse_last ON entity`
+          yield* createTriggers(["DROP TRIGGER refuse_last ON entity"])
           yield* expire
           assert.strictEqual(yield* imports.resume(Option.some(actor.accountId)), 1)
           assert.deepInclude(yield* newest, { phase: "applied", applied: 100, error: null })

@@ -78,12 +78,14 @@ const makeAdmit = () => {
 type Parts = Stream.Stream<ExportPart, NotFound | ValidationFailed, CurrentActor>
 
 /** Sends an export as a file while it is read. If reading fails, the connection is cut, so the browser reports a failed download. */
-const download = (parts: Parts, name: string, contentType: string) =>
+const download = (request: HttpServerRequest.HttpServerRequest, parts: Parts, name: string, contentType: string) =>
   Effect.map(Effect.context<CurrentActor>(), (context) =>
     HttpServerResponse.stream(
-      Stream.provideContext(
-        Stream.map(parts, ({ bytes }) => bytes),
-        context
+      parts.pipe(
+        Stream.map(({ bytes }) => bytes),
+        // The library ends the response of a failed stream as if it were complete.
+        Stream.onError(() => Effect.sync(() => toServerResponse(request).destroy())),
+        Stream.provideContext(context)
       ),
       { contentType, headers: { ...pageHeaders, "content-disposition": `attachment; filename="${name}"` } }
     )
@@ -121,10 +123,11 @@ export const exportDownloads: Surface<ExportJobs | Exports | MerchantLists | Sto
 
     const storeOf = (given: Parameters, name = "id") => Effect.flatMap(idOf(StoreId, given, name), stores.find)
 
-    const downloadCsv = ({ domain }: Store, parts: Parts) =>
-      download(parts, `${domain}-products.csv`, "text/csv; charset=utf-8")
+    const downloadCsv = (request: HttpServerRequest.HttpServerRequest, { domain }: Store, parts: Parts) =>
+      download(request, parts, `${domain}-products.csv`, "text/csv; charset=utf-8")
 
-    const downloadJsonl = (parts: Parts, name: string) => download(parts, name, "application/jsonl; charset=utf-8")
+    const downloadJsonl = (request: HttpServerRequest.HttpServerRequest, parts: Parts, name: string) =>
+      download(request, parts, name, "application/jsonl; charset=utf-8")
 
     return {
       selected: withForm((visitor, form, request) =>
@@ -160,14 +163,16 @@ export const exportDownloads: Surface<ExportJobs | Exports | MerchantLists | Sto
             return yield* show({ field: fields.store, message: "None of these products is on this store." })
           yield* admit(request)
           return store === undefined
-            ? yield* downloadJsonl(exports.selectedJsonl(chosen), `${kind}-selection.jsonl`)
-            : yield* downloadCsv(store, exports.csv(store.id, false, chosen))
+            ? yield* downloadJsonl(request, exports.selectedJsonl(chosen), `${kind}-selection.jsonl`)
+            : yield* downloadCsv(request, store, exports.csv(store.id, false, chosen))
         })
       ),
-      jsonl: asVisitor((_, request) => Effect.zipRight(admit(request), downloadJsonl(exports.jsonl, "catalog.jsonl"))),
+      jsonl: asVisitor((_, request) =>
+        Effect.zipRight(admit(request), downloadJsonl(request, exports.jsonl, "catalog.jsonl"))
+      ),
       csv: asVisitor((_, request) =>
         Effect.flatMap(storeOf(queryOf(request)), (store) =>
-          Effect.zipRight(admit(request), downloadCsv(store, exports.csv(store.id, false)))
+          Effect.zipRight(admit(request), downloadCsv(request, store, exports.csv(store.id, false)))
         )
       ),
       csvAsPublish: withForm((_, form, request) =>
@@ -178,6 +183,7 @@ export const exportDownloads: Surface<ExportJobs | Exports | MerchantLists | Sto
           yield* Effect.catchTag(exportJobs.check(store.id), "ValidationFailed", cannotCount)
           yield* admit(request)
           return yield* downloadCsv(
+            request,
             store,
             // The last part is requested only after the connection has accepted all others.
             Stream.tap(exports.csv(store.id, true), ({ end }) =>
