@@ -287,9 +287,11 @@ for (const engine of featureServiceEngines) {
           Effect.gen(function* () {
             const [live, failed, dropped] = yield* Effect.forEach(["live", "failed", "dropped"], aPicture)
             assert(live !== undefined && failed !== undefined && dropped !== undefined)
+            const { store: shop } = yield* (yield* Stores).link({ domain: "demo.example", platform: "demo" })
             const on = (entityId: EntityId) => ({ entityId, storeId: a.id })
             yield* apply(
               ...[live, failed, dropped].map((id) => CatalogChange.AddToStore(on(id))),
+              CatalogChange.AddToStore({ entityId: dropped, storeId: shop.id }),
               CatalogChange.SetGallery({
                 entityId: stove,
                 entries: [live, failed, dropped].map((mediaId) => ({ mediaId, storeIds: [a.id] }))
