@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Layer } from "effect"
+import { Context, Deferred, Effect, Fiber, identity, Layer } from "effect"
 import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
-import { EntityUsesRepo } from "../../src/drafts/EntityUsesRepo.ts"
+import { type EntityUse, EntityUsesRepo } from "../../src/drafts/EntityUsesRepo.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
@@ -11,7 +11,16 @@ import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
-import { actingAs, anAccount, anEntity, Drafts, Stores } from "../../src/testing/index.ts"
+import {
+  actingAs,
+  anAccount,
+  anEntity,
+  Catalog,
+  CatalogChange,
+  CatalogChanges,
+  Drafts,
+  Stores
+} from "../../src/testing/index.ts"
 import { makeHolding } from "../support/HeldStep.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { layerDatabase } from "./ServerServices.ts"
@@ -25,15 +34,86 @@ const servicesWith = (uses: Layer.Layer<EntityUsesRepo, never, EntityUsesRepo> =
 
 const quiet = () => Effect.void
 
-const remove = (kind: EntityKind, id: EntityId) =>
+const remove = (kind: EntityKind, id: EntityId, withMedia = false) =>
   Effect.gen(function* () {
-    const job = yield* (yield* BulkJobs).begin({ kind, ids: [id] }, { _tag: "Delete" })
+    const job = yield* (yield* BulkJobs).begin({ kind, ids: [id] }, { _tag: "Delete", withMedia })
     return yield* Effect.flatten((yield* JobWorker).settle(job.id, quiet))
+  })
+
+type Uses = Context.Tag.Service<EntityUsesRepo>
+
+/** Lets the first two deletions lock their entities only when both have read what they must lock. */
+const makeBothRead = (uses: Uses, arrived: Deferred.Deferred<void>): Uses => {
+  let count = 0
+  return {
+    ...uses,
+    partsOf: (accountId, ids) =>
+      Effect.tap(uses.partsOf(accountId, ids), () => {
+        count += 1
+        return count === 2 ? Deferred.succeed(arrived, undefined) : Deferred.await(arrived)
+      })
+  }
+}
+
+/** A planted fault: a deletion reads before the locks which galleries show a picture. */
+const readBeforeLocks = (uses: Uses): Uses => {
+  const early = new Map<EntityId, ReadonlyArray<EntityUse>>()
+  return {
+    ...uses,
+    partsOf: (accountId, ids) =>
+      Effect.tap(uses.partsOf(accountId, ids), (parts) =>
+        Effect.map(uses.usesOf(accountId, [...ids, ...parts]), (found) => {
+          for (const id of ids) early.set(id, found)
+        })
+      ),
+    usesOf: (_, ids) =>
+      Effect.sync(() => ids.flatMap((id) => early.get(id) ?? []).filter(({ entityId }) => ids.includes(entityId)))
+  }
+}
+
+const showing = (entityId: EntityId, mediaId: EntityId) =>
+  CatalogChange.SetGallery({ entityId, entries: [{ mediaId, storeIds: [] }] })
+
+/** Deletes two products that share a picture, at once. Returns the pictures that the two jobs deleted, and whether it is there. */
+const deleteBoth = (planted: (uses: Uses) => Uses = identity) =>
+  Effect.gen(function* () {
+    const arrived = yield* Deferred.make<void>()
+    const uses = Layer.effect(
+      EntityUsesRepo,
+      Effect.map(EntityUsesRepo, (repo) => makeBothRead(planted(repo), arrived))
+    )
+    return yield* Effect.gen(function* () {
+      const { actor } = yield* anAccount()
+      return yield* Effect.gen(function* () {
+        const products = yield* Effect.replicateEffect(anEntity("product", { title: "Tent" }), 2)
+        const picture = yield* anEntity("media", { url: "https://cdn.example/1.png" })
+        yield* (yield* CatalogChanges).apply(products.map((id) => showing(id, picture)))
+        const jobs = yield* Effect.forEach(products, (id) => remove("product", id, true), { concurrency: 2 })
+        const ofKind = (kind: EntityKind) => jobs.flatMap(({ deleted }) => deleted.filter((each) => each.kind === kind))
+        assert.sameMembers(
+          ofKind("product").map(({ id }) => id),
+          products
+        )
+        const catalog = yield* Catalog
+        return { deleted: ofKind("media").length, isThere: yield* Effect.isSuccess(catalog.get("media", picture)) }
+      }).pipe(actingAs(actor))
+    }).pipe(Effect.provide(servicesWith(uses)))
   })
 
 const shop = { domain: "demo.example", platform: "demo" } as const
 
 describe.skipIf(!serverAnswers)("deletions at chosen moments of other work", () => {
+  it.live("a picture that two products share is deleted by the second of their deletions, which ran at once", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* deleteBoth(), { deleted: 1, isThere: false })
+    })
+  )
+  it.live("the picture stays if the galleries are read before the locks (planted fault)", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* deleteBoth(readBeforeLocks), { deleted: 0, isThere: true })
+    })
+  )
+
   it.live("a drop that is scheduled between the decision of a deletion and its write keeps its entity", () =>
     Effect.gen(function* () {
       const decided = yield* Deferred.make<void>()
