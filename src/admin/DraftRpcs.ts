@@ -25,7 +25,7 @@ const NamedChange = Schema.Union(
   Schema.TaggedStruct("SetField", { ...AttributeEdit.fields, store: optionalText }),
   Schema.TaggedStruct("AddToStore", { store: Schema.String }),
   Schema.TaggedStruct("RemoveFromStore", { store: Schema.String }),
-  Schema.TaggedStruct("Delete", {})
+  Schema.TaggedStruct("Delete", { withMedia: Schema.optionalWith(Schema.Boolean, { exact: true }) })
 )
 export type NamedChange = typeof NamedChange.Type
 

@@ -15,7 +15,7 @@ import type { KeyRules } from "../model/KeyRules.ts"
  * A change of the drafts of many entities. `SetField`: writes one field; `storeId` null: the canonical value, else the override of a
  * store. `value` null: empties the canonical value, or removes the override. `AddToStore`: adds the entities to a store; products
  * with their variants and galleries. `RemoveFromStore`: takes them off a store that they were never published to. `Delete`: deletes those
- * that no linked store has, products with their variants.
+ * that no linked store has, products with their variants; `withMedia`: also the media of their galleries that nothing else shows.
  */
 export const BulkChange = Schema.Union(
   Schema.TaggedStruct("SetField", {
@@ -25,7 +25,7 @@ export const BulkChange = Schema.Union(
   }),
   Schema.TaggedStruct("AddToStore", { storeId: StoreId }),
   Schema.TaggedStruct("RemoveFromStore", { storeId: StoreId }),
-  Schema.TaggedStruct("Delete", {})
+  Schema.TaggedStruct("Delete", { withMedia: Schema.optionalWith(Schema.Boolean, { exact: true }) })
 )
 export type BulkChange = typeof BulkChange.Type
 
@@ -148,6 +148,13 @@ export const removalDecision = (
 export const deletionDecision = ({ of }: DecidedDeletions, locked: LockedCatalog): DecideItem =>
   unlessChanged(locked, ({ id }) => of.get(id) ?? Either.right([]))
 
+/** How a refusal names an entity of the kind: by its title, or by its id. */
+export const nameOf = (kind: EntityKind, id: EntityId, locked: LockedCatalog): string => {
+  const aggregate = locked.aggregates.get(id)
+  const title = aggregate === undefined ? "" : titleOf(aggregate.kind, aggregate.attributes)
+  return `${kind} ${title.trim() === "" ? id : title}`
+}
+
 /** Decides one step. Each entity is changed or refused separately; one that was deleted is refused. */
 export const decideStep = (
   kind: EntityKind,
@@ -155,28 +162,26 @@ export const decideStep = (
   locked: LockedCatalog,
   decide: DecideItem
 ): BulkStep => {
-  const nameOf = (id: EntityId) => {
-    const aggregate = locked.aggregates.get(id)
-    const title = aggregate === undefined ? "" : titleOf(aggregate.kind, aggregate.attributes)
-    return `${kind} ${title.trim() === "" ? id : title}`
-  }
   const changes: Array<CatalogChange> = []
   const refused: Array<JobError> = []
   for (const item of items) {
     const decided = doesExist(item, locked) ? decide(item) : Either.left(noLongerExists)
     if (Either.isRight(decided)) changes.push(...decided.right)
-    else refused.push({ item: nameOf(item.id), message: decided.left })
+    else refused.push({ item: nameOf(kind, item.id, locked), message: decided.left })
   }
   return { changes, refused }
 }
 
-/** The items whose entities a step deleted. Their variants went with them and are not listed. */
+/** The items whose entities a step deleted, then their media that it deleted too. Variants went with their products and are not listed. */
 export const deletedBy = (
   items: ReadonlyArray<BulkItem>,
   before: LockedCatalog,
   after: LockedCatalog
-): ReadonlyArray<DeletedEntity> =>
-  withNames(
-    items.map(({ id }) => id).filter((id) => !after.aggregates.has(id)),
+): ReadonlyArray<DeletedEntity> => {
+  const media = [...before.aggregates.values()].filter(({ kind }) => kind === "media")
+  const ids = new Set([...items, ...media].map(({ id }) => id))
+  return withNames(
+    [...ids].filter((id) => !after.aggregates.has(id)),
     before.aggregates
   ).map(({ id, kind, name }) => ({ id, kind, name }))
+}

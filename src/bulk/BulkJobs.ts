@@ -33,6 +33,7 @@ import {
   deletedBy,
   deletionDecision,
   fieldDecision,
+  nameOf,
   noRevision,
   removalDecision,
   storeOf
@@ -69,7 +70,7 @@ const makeReads = Effect.gen(function* () {
   const decideDeletions = makeDecideDeletions(catalog, entityUses)
   const decideRemovals = makeDecideRemovals(catalog)
 
-  /** How a step decides about each of its entities, and the changes that it makes along with them. */
+  /** How a step decides about each of its entities, the changes that it makes along with them, and the media that it refuses along. */
   const decisionsOf = (
     accountId: AccountId,
     { change, kind }: BulkWork,
@@ -81,17 +82,18 @@ const makeReads = Effect.gen(function* () {
       switch (change._tag) {
         case "SetField": {
           const rules = yield* definitions.rulesFor(accountId, kind, [change.key])
-          return { decide: fieldDecision(kind, change, rules, locked), along: [] }
+          return { decide: fieldDecision(kind, change, rules, locked), along: [], kept: [] }
         }
         case "AddToStore":
-          return { decide: additionDecision(kind, change, locked), along: [] }
+          return { decide: additionDecision(kind, change, locked), along: [], kept: [] }
         case "RemoveFromStore": {
           const removals = yield* decideRemovals(accountId, unchanged, change.storeId, locked)
-          return { decide: removalDecision(kind, change, removals, locked), along: removals.along }
+          return { decide: removalDecision(kind, change, removals, locked), along: removals.along, kept: [] }
         }
         case "Delete": {
-          const deletions = yield* decideDeletions(accountId, unchanged, locked)
-          return { decide: deletionDecision(deletions, locked), along: deletions.along }
+          const deletions = yield* decideDeletions(accountId, unchanged, change.withMedia === true, locked)
+          const kept = [...deletions.keptMedia].map(([id, message]) => ({ item: nameOf("media", id, locked), message }))
+          return { decide: deletionDecision(deletions, locked), along: deletions.along, kept }
         }
       }
     })
@@ -146,7 +148,10 @@ export const makeBulkKinds = Effect.gen(function* () {
       return { _tag: "Progress", cursor: all === 0 ? null : 0, total: all, done: 0, counts }
     })
 
-  /** Writes the changes of these entities. The number of changed drafts is that of the revisions that rose, and of the deleted entities. */
+  /**
+   * Writes the changes of these entities. `changed`: the number of revisions that rose, or of deleted entities and media. `refused`: first
+   * the items that it refuses, then media. `unchanged`: the number of the other items.
+   */
   const write = (accountId: AccountId, input: BulkWork, items: ReadonlyArray<BulkItem>) =>
     Effect.gen(function* () {
       const { change, kind } = input
@@ -159,18 +164,20 @@ export const makeBulkKinds = Effect.gen(function* () {
         changes.applyRemedy([...ids, ...parts], (before: LockedCatalog) =>
           Effect.gen(function* () {
             const isGone = storeId !== null && !before.storeIds.includes(storeId)
-            if (isGone) return { changes: [], refused: [], isGone, before }
-            const { along, decide } = yield* decisionsOf(accountId, input, items, before)
+            if (isGone) return { changes: [], refused: [], kept: [], isGone, before }
+            const { along, decide, kept } = yield* decisionsOf(accountId, input, items, before)
             const step = decideStep(kind, items, before, decide)
-            return { ...step, changes: [...step.changes, ...along], isGone, before }
+            return { ...step, changes: [...step.changes, ...along], kept, isGone, before }
           })
         )
       )
       if (remedy.isGone) return yield* storeGone()
-      const deleted = deletedBy(existing, remedy.before, locked)
-      const isChanged = ({ id }: BulkItem) => locked.revisions.get(id) !== remedy.before.revisions.get(id)
+      const { before, kept, refused } = remedy
+      const deleted = deletedBy(existing, before, locked)
+      const isChanged = ({ id }: BulkItem) => locked.revisions.get(id) !== before.revisions.get(id)
       const changed = change._tag === "Delete" ? deleted.length : existing.filter(isChanged).length
-      return { changed, deleted, refused: remedy.refused }
+      const unchanged = change._tag === "Delete" ? 0 : items.length - changed - refused.length
+      return { changed, unchanged, deleted, refused: [...refused, ...kept] }
     })
 
   return [
@@ -194,12 +201,12 @@ export const makeBulkKinds = Effect.gen(function* () {
           const taken = writesParts(work.change) ? Math.ceil(size / 4) : size
           const items = yield* repo.take(accountId, id, taken)
           if (items.length === 0) return { _tag: "Progress", cursor: null, done: 0 }
-          const { changed, deleted, refused } = yield* write(accountId, work, items)
+          const { changed, deleted, refused, unchanged } = yield* write(accountId, work, items)
           return {
             _tag: "Progress",
             cursor: place + items.length,
             done: items.length,
-            counts: { changed, unchanged: items.length - changed - refused.length, refused: refused.length },
+            counts: { changed, unchanged, refused: refused.length },
             errors: refused,
             deleted
           }

@@ -89,8 +89,14 @@ const remove = Command.make(
   )
 )
 
-const deleteCommand = Command.make("delete", { kind, ...filters, account, json }, (given) =>
-  run({ _tag: "Delete" }, given)
+const withMedia = Options.boolean("with-media").pipe(
+  Options.withDescription("Also delete the media files of their galleries that nothing else shows.")
+)
+
+const deleteCommand = Command.make(
+  "delete",
+  { kind, withMedia, ...filters, account, json },
+  ({ withMedia, ...given }) => run({ _tag: "Delete", withMedia }, given)
 ).pipe(
   Command.withDescription(
     "Delete many entities that no linked store has, products with their variants, as a job. This cannot be undone."

@@ -56,24 +56,29 @@ export const StoreName = ({ id, stores }: { readonly id: StoreId; readonly store
   return store === undefined ? <span>{t("an unlinked store")}</span> : <Text>{store.name}</Text>
 }
 
-/** An entity and its kind. The entity is named by its title, or by its id if the title is unknown. */
+/** An entity and its kind. The entity is named by its title, or by its id if the title is unknown. A deleted one has no page. */
 export const EntityName = ({
   id,
+  isDeleted = false,
   kind,
   title
 }: {
   readonly id: EntityId
   readonly kind: EntityKind
   readonly title: string | undefined
+  readonly isDeleted?: boolean
 }) => {
   const t = useWords()
+  const name =
+    title === undefined ? <code>{id}</code> : title.trim() === "" ? t("Without a title") : <Text>{title}</Text>
   return (
     <>
-      <a href={pageOf(paths.entity, id)}>
-        {title === undefined ? <code>{id}</code> : title.trim() === "" ? t("Without a title") : <Text>{title}</Text>}
-      </a>
+      {isDeleted ? name : <a href={pageOf(paths.entity, id)}>{name}</a>}
       <br />
-      <span class="quiet">{t(kindWords[kind])}</span>
+      <span class="quiet">
+        {t(kindWords[kind])}
+        {isDeleted && ` (${t("Deleted")})`}
+      </span>
     </>
   )
 }

@@ -14,6 +14,8 @@ export interface DecidedDeletions {
   readonly of: ReadonlyMap<EntityId, Either.Either<ReadonlyArray<CatalogChange>, string>>
   /** What the deletions change in other entities. */
   readonly along: ReadonlyArray<CatalogChange>
+  /** Media of deleted entities that nothing else shows and that are refused nevertheless, and why. */
+  readonly keptMedia: ReadonlyMap<EntityId, string>
 }
 
 /** Why an entity that a store has cannot be deleted, as the end of a sentence. */
@@ -127,7 +129,8 @@ const leaveCollections = (deleted: ReadonlyArray<Aggregate>, uses: Uses): Readon
 }
 
 /**
- * Decides the deletion of each of these entities, a product with its variants. Pictures stay in the catalog, but leave the stores where no
+ * Decides the deletion of each of these entities, a product with its variants. With `withMedia`, the pictures of their galleries that no
+ * other gallery shows are deleted too, by the rules of every media file. Other pictures stay in the catalog, but leave the stores where no
  * other gallery shows them, unless a store has them.
  */
 export const makeDecideDeletions = (catalog: CatalogRepo["Type"], entityUses: EntityUsesRepo["Type"]) => {
@@ -144,7 +147,20 @@ export const makeDecideDeletions = (catalog: CatalogRepo["Type"], entityUses: En
       })
     ).pipe(Effect.map(Arr.flatten))
 
-  return (accountId: AccountId, ids: ReadonlyArray<EntityId>, locked: LockedCatalog) =>
+  /** Of the media that only these deleted entities show: those that are deleted too (`undefined`), and why the others are refused. */
+  const decideMedia = (accountId: AccountId, gone: ReadonlyArray<Aggregate>, locked: LockedCatalog) =>
+    Effect.gen(function* () {
+      const media = Arr.dedupe(gone.flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId)))
+      if (media.length === 0) return []
+      const read = [...gone.map(({ id }) => id), ...media]
+      const uses = Arr.groupBy(yield* entityUses.usesOf(accountId, read), ({ entityId }) => entityId)
+      return media
+        .filter((id) => usesBy("gallery", id, uses).length === 0)
+        .flatMap((id) => locked.aggregates.get(id) ?? [])
+        .map((each) => [each.id, whyRefused(each, uses, locked)] as const)
+    })
+
+  return (accountId: AccountId, ids: ReadonlyArray<EntityId>, withMedia: boolean, locked: LockedCatalog) =>
     Effect.gen(function* () {
       const targets = ids.flatMap((id) => locked.aggregates.get(id) ?? [])
       const read = targets.flatMap((each) => withVariants(each, locked)).map(({ id }) => id)
@@ -162,6 +178,8 @@ export const makeDecideDeletions = (catalog: CatalogRepo["Type"], entityUses: En
       }
       const deleted = targets.filter(isDeleted)
       const gone = deleted.flatMap((each) => withVariants(each, locked))
+      const media = withMedia ? yield* decideMedia(accountId, gone, locked) : []
+      const deletedMedia = media.flatMap(([id, why]) => (why === undefined ? [id] : []))
       const decided: DecidedDeletions = {
         of: new Map(
           targets.map((each) => [
@@ -171,7 +189,13 @@ export const makeDecideDeletions = (catalog: CatalogRepo["Type"], entityUses: En
               : Either.left(refused.get(each.id) ?? movedMeanwhile)
           ])
         ),
-        along: [...options, ...leaveCollections(deleted, uses), ...(yield* takePicturesOff(accountId, gone, locked))]
+        along: [
+          ...options,
+          ...leaveCollections(deleted, uses),
+          ...(yield* takePicturesOff(accountId, gone, locked)),
+          ...deletedMedia.map((entityId) => CatalogChange.DeleteEntity({ entityId }))
+        ],
+        keptMedia: new Map(media.flatMap(([id, why]) => (why === undefined ? [] : [[id, why] as const])))
       }
       return decided
     })

@@ -399,6 +399,8 @@ const make = Effect.gen(function* () {
   return {
     /** The linked stores that a product cannot leave because of its variants, and the unlinked stores that have the entity. */
     holdersOf: (id: EntityId) => withAccountId((accountId) => uses.holdersOf(accountId, id)),
+    /** The number of media that nothing but these entities and their variants shows. */
+    countOwnMedia: (ids: ReadonlyArray<EntityId>) => withAccountId((accountId) => uses.countOwnMedia(accountId, ids)),
     /**
      * Creates an entity with canonical values; a product with its first variant, a variant on all stores of its product. ValidationFailed:
      * also if the id is taken (`id`), or another variant of the product has the same option values. NotFound: the product, the entity whose

@@ -1,4 +1,4 @@
-import { Effect, Layer, Ref } from "effect"
+import { Array as Arr, Effect, Layer, Ref } from "effect"
 import { MemoryStore } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { EntityId } from "../model/Ids.ts"
@@ -23,6 +23,15 @@ export const layerEntityUsesRepoMemory = Layer.effect(
           })
         )
         return toHolders(rows)
+      }),
+    countOwnMedia: (accountId, ids) =>
+      Effect.map(Ref.get(store), (state) => {
+        const all = [...(state.get(accountId)?.entities.values() ?? [])].map(({ aggregate }) => aggregate)
+        const [own, others] = Arr.partition(
+          all,
+          ({ id, parentId }) => !ids.includes(id) && (parentId === null || !ids.includes(parentId))
+        ).map((aggregates) => new Set(aggregates.flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))))
+        return [...(own ?? [])].filter((id) => !others?.has(id)).length
       }),
     partsOf: (accountId, ids) =>
       Effect.map(Ref.get(store), (state) => {

@@ -51,6 +51,8 @@ export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
     readonly usesOf: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<EntityUse>>
     /** The stores that have the entity or a variant of it, or may have it, and those to which one is being published. */
     readonly holdersOf: (accountId: AccountId, id: EntityId) => Effect.Effect<Holders>
+    /** Number of the media of the galleries of these entities and of their variants that no other gallery has. */
+    readonly countOwnMedia: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<number>
     /** Whether an import is open. Its comparison may refer to any entity. While the caller shares the import lock, no import begins. */
     readonly isImporting: (accountId: AccountId) => Effect.Effect<boolean>
   }
@@ -134,6 +136,31 @@ export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
           JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id ${planned}`
       )
 
+      const countOwnMedia = findSingle(Schema.Struct({ count: Schema.Int }))(
+        (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
+          WITH own AS MATERIALIZED (
+            SELECT k.id FROM unnest(${ids}::uuid[]) AS k (id)
+            UNION
+            SELECT v.id
+            FROM unnest(${ids}::uuid[]) AS k (id)
+            CROSS JOIN LATERAL (
+              SELECT e.id FROM entity e WHERE e.account_id = ${accountId} AND e.parent_id = k.id OFFSET 0
+            ) v
+          )
+          SELECT count(*)::int AS count
+          FROM (
+            SELECT DISTINCT g.media_id
+            FROM own
+            CROSS JOIN LATERAL (
+              SELECT m.media_id FROM entity_media m WHERE m.account_id = ${accountId} AND m.entity_id = own.id OFFSET 0
+            ) g
+          ) shown
+          WHERE NOT EXISTS (
+            SELECT FROM entity_media o
+            WHERE o.account_id = ${accountId} AND o.media_id = shown.media_id AND o.entity_id NOT IN (SELECT own.id FROM own)
+          ) ${planned}`
+      )
+
       const findImport = findSingle(Schema.Struct({ isOpen: Schema.Boolean }))(
         (accountId: AccountId) => sql`
           SELECT EXISTS (
@@ -146,6 +173,7 @@ export class EntityUsesRepo extends Context.Tag("catalog/EntityUsesRepo")<
         partsOf: (accountId, ids) => Effect.map(partsOf(accountId, ids), (rows) => rows.map(({ id }) => id)),
         usesOf,
         holdersOf: (accountId, id) => Effect.map(holdersOf(accountId, id), toHolders),
+        countOwnMedia: (accountId, ids) => Effect.map(countOwnMedia(accountId, ids), ({ count }) => count),
         isImporting: (accountId) => Effect.map(findImport(accountId), ({ isOpen }) => isOpen)
       }
     })

@@ -118,6 +118,22 @@ describe.skipIf(!serverAnswers)("bulk changes on the command line", () => {
           new RegExp(`\n {2}deleted product Hat 1 \\(${id}\\)\n {2}and 1,203 more deleted$`)
         )
         assert.deepInclude(yield* json("jobs", "show", job), { deleted: [{ id, kind: "product", name: "Hat 1" }] })
+
+        const pictures = [
+          "Handle,Title,Image Src",
+          ...[3, 4].map((at) => `hat-${at},Hat ${at},https://cdn.example/${at}.png`)
+        ]
+        writeFileSync(file, [...pictures, ""].join("\n"))
+        yield* json("import", "csv", file, "--store", "files.example", "--accept")
+        yield* json("store", "unlink", "files.example")
+        assert.match(
+          yield* said("bulk", "delete", "product", "--search", "Hat 3", "--with-media"),
+          /changed: 2\n {2}refused: 0\n {2}unchanged: 0\n {2}deleted product Hat 3 \(\S+\)\n {2}deleted media \S+ \(\S+\)$/
+        )
+        assert.match(
+          yield* said("bulk", "delete", "product", "--search", "Hat 4"),
+          /changed: 1\n {2}refused: 0\n {2}unchanged: 0\n {2}deleted product Hat 4 \(\S+\)$/
+        )
       })
     )
   })

@@ -402,6 +402,52 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
     })
   )
 
+  it.effect("delete: the review offers the pictures that nothing else shows", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, erase, finish } = yield* aSelection
+      const [cloak, lamp, own, shared] = yield* Effect.gen(function* () {
+        const products = yield* Effect.forEach(["Cloak", "Lamp"], (title) => anEntity("product", { title }))
+        const media = yield* Effect.forEach(["own", "shared"], (name) =>
+          anEntity("media", { url: `https://cdn.example/${name}.png`, file_name: `${name}.png` })
+        )
+        const show = (entityId: EntityId, ...ids: ReadonlyArray<EntityId>) =>
+          CatalogChange.SetGallery({ entityId, entries: ids.map((mediaId) => ({ mediaId, storeIds: [] })) })
+        const [cloak, lamp, own, shared] = [...products, ...media]
+        assert(cloak !== undefined && lamp !== undefined && own !== undefined && shared !== undefined)
+        yield* (yield* CatalogChanges).apply([show(cloak, own, shared), show(lamp, shared)])
+        return [cloak, lamp, own, shared] as const
+      }).pipe(actingAs(actor))
+      const review = (form: Form) => erase({ ...form, do: "review" })
+      const box = (checked = "") => `<input type="checkbox" name="with_media" value="yes"${checked}/>`
+      const both = yield* review(ticked([cloak, lamp]))
+      assert.include(textOf(both), "Also delete 2 pictures that nothing else shows")
+      assert.include(both.text, box())
+      assert.notInclude((yield* review(ticked([lamp]))).text, box())
+      assert.notInclude((yield* review({ ...ticked([own]), list: "media" })).text, box())
+      const all = yield* review({ ...ticked([]), query: "search=Cloak", of: "all" })
+      assert.include(textOf(all), "Also delete their pictures that nothing else shows")
+      // A review that is out of date keeps the choice.
+      const outdated = yield* erase({ ...reviewed(all, "/selection/delete"), seen: "7", with_media: "yes" })
+      assert.strictEqual(outdated.status, 409)
+      assert.include(outdated.text, box(" checked"))
+
+      const page = yield* ask(`/entity?id=${cloak}`, { cookie })
+      const one = yield* erase(sectionsOf(page.text, "/selection/delete").hidden)
+      assert.include(textOf(one), "Also delete 1 picture that nothing else shows Delete 1 product Cancel")
+      const job = yield* finish(yield* erase({ ...reviewed(one, "/selection/delete"), with_media: "yes" }))
+      assert.deepStrictEqual(
+        job.deleted.map(({ id }) => id),
+        [cloak, own]
+      )
+      const rest = yield* review(ticked([lamp]))
+      assert.deepInclude(yield* finish(yield* erase(reviewed(rest, "/selection/delete"))), {
+        deleted: [{ id: lamp, kind: "product", name: "Lamp" }]
+      })
+      assert.strictEqual((yield* ask(`/entity?id=${shared}`, { cookie })).status, 200)
+      assert.strictEqual((yield* ask(`/entity?id=${own}`, { cookie })).status, 404)
+    })
+  )
+
   it.effect("delete: the page of an item and the review say what happens to an item that an unlinked store has", () =>
     Effect.gen(function* () {
       const { accountId, actor, cookie, erase, finish, shop, stove } = yield* aSelection
@@ -416,7 +462,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       const review = yield* erase(sectionsOf(shown.text, "/selection/delete").hidden)
       assert.include(
         review.text,
-        '<p class="quiet">This cannot be undone: their values on all stores and their history are deleted too. Products are deleted with their variants, and leave their collections; their pictures stay in the catalog. Items that a linked store has, or that a gallery or a drop that has not ended uses, are not deleted: the page of the job lists them. What unlinked stores have is deleted here only: if such a store is linked again and still has an item, its next refresh offers it as new.</p>'
+        '<p class="quiet">This cannot be undone: their values on all stores and their history are deleted too. Products are deleted with their variants, and leave their collections. Pictures stay in the catalog, unless you choose to delete them too. Items that a linked store has, or that a gallery or a drop that has not ended uses, are not deleted: the page of the job lists them. What unlinked stores have is deleted here only: if such a store is linked again and still has an item, its next refresh offers it as new.</p>'
       )
       const job = yield* finish(yield* erase(reviewed(review, "/selection/delete")))
       assert.deepInclude(job, { result: { changed: 1, unchanged: 0, refused: 0 }, errors: [] })

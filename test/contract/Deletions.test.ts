@@ -74,6 +74,14 @@ const settle = ({ id }: Effect.Effect.Success<ReturnType<typeof begin>>) =>
 /** Runs a deletion to its end. */
 const remove = (kind: EntityKind, ...ids: ReadonlyArray<EntityId>) => Effect.flatMap(begin(kind, ids), settle)
 
+/** As `remove`, with the pictures that nothing else shows. */
+const removeWithMedia = (kind: EntityKind, ...ids: ReadonlyArray<EntityId>) =>
+  Effect.flatMap(BulkJobs, (bulk) => bulk.begin({ kind, ids }, { _tag: "Delete", withMedia: true })).pipe(
+    Effect.flatMap(settle)
+  )
+
+const countOwnMedia = (...ids: ReadonlyArray<EntityId>) => Effect.flatMap(Drafts, (drafts) => drafts.countOwnMedia(ids))
+
 /** Runs a deletion to its end, and returns why it refuses entities. */
 const refusalsOf = (kind: EntityKind, ...ids: ReadonlyArray<EntityId>) =>
   Effect.map(remove(kind, ...ids), ({ errors }) => errors.map(({ message }) => message))
@@ -212,6 +220,153 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual(yield* existing(loose, own, summer, tent, ofSummer), [own, tent, ofSummer])
             yield* remove("media", ofSummer)
             assert.deepStrictEqual(yield* existing(ofSummer), [])
+          })
+        )
+      )
+      it.effect("a product is deleted with the pictures that nothing else shows", () =>
+        inShop(({ large, own, shared, small, stove, tent }) =>
+          Effect.gen(function* () {
+            const ofSmall = yield* aPicture("small")
+            yield* apply(CatalogChange.SetGallery({ entityId: small, entries: [{ mediaId: ofSmall, storeIds: [] }] }))
+            const changes = yield* changesBy(
+              Effect.map(removeWithMedia("product", tent), (job) => {
+                assert.deepInclude(job, {
+                  done: 1,
+                  result: { changed: 3, unchanged: 0, refused: 0 },
+                  errors: []
+                })
+                const [first, ...media] = job.deleted
+                assert.deepStrictEqual(first, { id: tent, kind: "product", name: "Tent" })
+                assert.sameDeepMembers(media, [
+                  { id: own, kind: "media", name: "own.png" },
+                  { id: ofSmall, kind: "media", name: "small.png" }
+                ])
+              })
+            )
+            assert.sameMembers(
+              changes.flatMap(([type, id]) => (type === "entity.deleted" ? [id] : [])),
+              [tent, small, large, own, ofSmall]
+            )
+            assert.notInclude(
+              changes.flatMap(([type, id]) => (type === "entity.deleted" ? [] : [id])),
+              own
+            )
+            assert.deepStrictEqual(yield* existing(tent, own, ofSmall, shared, stove), [shared, stove])
+            yield* removeWithMedia("product", stove)
+            assert.deepStrictEqual(yield* existing(shared, stove), [])
+          })
+        )
+      )
+      it.effect(
+        "a picture stays that a product shows which is refused, and that of a variant goes with the variant",
+        () =>
+          inShop(({ a, large, own, shared, stove, tent }) =>
+            Effect.gen(function* () {
+              const ofLarge = yield* aPicture("large")
+              yield* apply(
+                CatalogChange.SetGallery({
+                  entityId: large,
+                  entries: [ofLarge, own].map((mediaId) => ({ mediaId, storeIds: [] }))
+                }),
+                CatalogChange.AcceptPublish({ entityId: stove, storeId: a.id })
+              )
+              assert.deepStrictEqual((yield* removeWithMedia("variant", large)).errors, [])
+              assert.deepStrictEqual(yield* existing(large, ofLarge, own), [own])
+              const { errors, result } = yield* removeWithMedia("product", tent, stove)
+              assert.deepStrictEqual(
+                errors.map(({ item }) => item),
+                ["product Stove"]
+              )
+              assert.deepStrictEqual(result, { changed: 2, unchanged: 0, refused: 1 })
+              assert.deepStrictEqual(yield* existing(tent, stove, own, shared), [stove, shared])
+            })
+          )
+      )
+      it.effect("a picture that a store or a drop needs stays, with the reason, and its product is deleted", () =>
+        inShop(({ a, stove, tent }) =>
+          Effect.gen(function* () {
+            const [live, failed, dropped] = yield* Effect.forEach(["live", "failed", "dropped"], aPicture)
+            assert(live !== undefined && failed !== undefined && dropped !== undefined)
+            const { store: shop } = yield* (yield* Stores).link({ domain: "demo.example", platform: "demo" })
+            const on = (entityId: EntityId) => ({ entityId, storeId: a.id })
+            yield* apply(
+              ...[live, failed, dropped].map((id) => CatalogChange.AddToStore(on(id))),
+              CatalogChange.AddToStore({ entityId: dropped, storeId: shop.id }),
+              CatalogChange.SetGallery({
+                entityId: stove,
+                entries: [live, failed, dropped].map((mediaId) => ({ mediaId, storeIds: [a.id] }))
+              }),
+              CatalogChange.AcceptPublish(on(live)),
+              CatalogChange.MarkMayBeLive(on(failed)),
+              CatalogChange.RefusePublish({ ...on(failed), error })
+            )
+            const now = yield* Clock.currentTimeMillis
+            yield* (yield* Drops).create({
+              name: "Sale",
+              starts_at: fromMillis(now + 3_600_000),
+              ends_at: null,
+              timezone: "UTC",
+              changes: [{ entity_id: dropped, store_id: null, field: "alt", value: "A stove" }]
+            })
+            const job = yield* removeWithMedia("product", stove)
+            assert.deepInclude(job, {
+              result: { changed: 1, unchanged: 0, refused: 3 },
+              error_count: 3,
+              deleted: [{ id: stove, kind: "product", name: "Stove" }]
+            })
+            assert.sameDeepMembers(
+              [...job.errors],
+              [
+                {
+                  item: "media live.png",
+                  message:
+                    "the media file was published to a store, or imported from one: delete it in that store, then refresh the store"
+                },
+                {
+                  item: "media failed.png",
+                  message:
+                    "the media file failed to be published to a store, but may have reached it, so it cannot be deleted"
+                },
+                {
+                  item: "media dropped.png",
+                  message: 'the drop "Sale" will change it: cancel the drop first, or wait until the drop has ended'
+                }
+              ]
+            )
+            assert.deepStrictEqual(yield* existing(stove, live, failed, dropped, tent), [live, failed, dropped, tent])
+          })
+        )
+      )
+      it.effect("a deletion counts the pictures that only its entities show, and touches none of another account", () =>
+        inShop(({ large, own, shared, small, stove, summer, tent }) =>
+          Effect.gen(function* () {
+            const theirs = yield* aShop
+            const ofSmall = yield* aPicture("small")
+            yield* apply(
+              CatalogChange.SetGallery({
+                entityId: small,
+                entries: [ofSmall, own].map((mediaId) => ({ mediaId, storeIds: [] }))
+              })
+            )
+            assert.deepStrictEqual(
+              yield* Effect.all([
+                countOwnMedia(tent),
+                countOwnMedia(stove),
+                countOwnMedia(tent, stove),
+                countOwnMedia(small),
+                countOwnMedia(large, summer),
+                countOwnMedia(tent, small, theirs.tent),
+                countOwnMedia(theirs.tent, nobody),
+                countOwnMedia()
+              ]),
+              [2, 0, 3, 1, 0, 2, 0, 0]
+            )
+            yield* removeWithMedia("product", tent, theirs.tent)
+            assert.deepStrictEqual(yield* existing(tent, own, ofSmall, shared), [shared])
+            assert.deepStrictEqual(
+              yield* existing(theirs.tent, theirs.own, theirs.shared).pipe(actingAs(theirs.actor)),
+              [theirs.tent, theirs.own, theirs.shared]
+            )
           })
         )
       )

@@ -879,6 +879,7 @@ const jobs = Effect.gen(function* () {
   yield* uses.partsOf(accountId, [product(1), product(2)])
   yield* uses.usesOf(accountId, [product(1), product(2)])
   yield* uses.holdersOf(accountId, product(1))
+  yield* uses.countOwnMedia(accountId, [product(1), product(2)])
   assert.isFalse(yield* uses.isImporting(accountId))
   const bulk = yield* BulkItemsRepo
   const found = yield* FoundEntitiesRepo

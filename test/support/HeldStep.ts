@@ -11,7 +11,7 @@ interface Hold {
   readonly goOn: Deferred.Deferred<void>
 }
 
-/** Stops imports at a named step, once, until the test lets them go on. */
+/** Stops work at a named step, once, until the test lets it go on. `layerOn`: with imports; `layerHolding`: for other services. */
 export const makeHolding = () => {
   let hold: Hold | null = null
   const layerHolding = Layer.succeed(FaultInjector, {
@@ -48,5 +48,5 @@ export const makeHolding = () => {
       yield* Effect.raceFirst(Deferred.await(reached), Effect.zipRight(Fiber.join(fiber), missed))
       return { fiber, goOn: Deferred.succeed(goOn, undefined) }
     })
-  return { heldAt, layerOn }
+  return { heldAt, layerHolding, layerOn }
 }

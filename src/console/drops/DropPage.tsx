@@ -7,11 +7,10 @@ import { Facts } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Saying } from "../languages/Words.tsx"
-import { kindWords } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
-import { EntityName, FieldName, ShortValue, Text } from "../Wording.tsx"
+import { EntityName, FieldName, ShortValue } from "../Wording.tsx"
 import { Where } from "./DropsPage.tsx"
 import { Differs, DropTime, NoEnd, Outcome, Status, statusSentence } from "./DropWords.tsx"
 
@@ -41,23 +40,9 @@ const Whole = ({ value }: { readonly value: string }) => {
 /** The title of a thing. That of a variant starts with the product's, because many variants have the same title. */
 const titleOf = ({ parentTitle, title }: DropThing) => (parentTitle === null ? title : `${parentTitle}: ${title}`)
 
-/** An entity that was deleted after the drop had ended. It has no page. */
-const DeletedName = ({
-  entity_id,
-  entity_type,
-  name
-}: Pick<DropChange, "entity_id" | "entity_type"> & { readonly name: string }) => {
-  const t = useWords()
-  return (
-    <>
-      {name.trim() === "" ? <code>{entity_id}</code> : <Text>{name}</Text>}
-      <br />
-      <span class="quiet">
-        {t(kindWords[entity_type])} ({t("Deleted")})
-      </span>
-    </>
-  )
-}
+/** The name of the entity of a change. A deleted one without a name is shown by its id. */
+const nameOf = ({ deleted_name }: DropChange, thing: DropThing | undefined): string | undefined =>
+  deleted_name === null ? thing && titleOf(thing) : deleted_name.trim() === "" ? undefined : deleted_name
 
 /** `earlier`: the values that the drop has replaced; `things`: the entities that still exist; `refusal`: why it could not be cancelled. */
 export const DropPage = ({
@@ -133,11 +118,12 @@ export const DropPage = ({
                 return {
                   key: String(index),
                   cells: [
-                    change.deleted_name === null ? (
-                      <EntityName id={change.entity_id} kind={change.entity_type} title={thing && titleOf(thing)} />
-                    ) : (
-                      <DeletedName {...change} name={change.deleted_name} />
-                    ),
+                    <EntityName
+                      id={change.entity_id}
+                      kind={change.entity_type}
+                      title={nameOf(change, thing)}
+                      isDeleted={change.deleted_name !== null}
+                    />,
                     <Where change={change} stores={stores} />,
                     <FieldName>{change.field}</FieldName>,
                     ...(isCancelled

@@ -25,6 +25,7 @@ export const fields = {
   publishTo: "publish_to",
   value: "value",
   clears: "clears",
+  withMedia: "with_media",
   /** The number of entities that the review showed. */
   seen: "seen",
   does: "do",

@@ -372,7 +372,7 @@ export const reviewWords = {
     where: null,
     count: "Deletes",
     explanation:
-      "This cannot be undone: their values on all stores and their history are deleted too. Products are deleted with their variants, and leave their collections; their pictures stay in the catalog. Items that a linked store has, or that a gallery or a drop that has not ended uses, are not deleted: the page of the job lists them. What unlinked stores have is deleted here only: if such a store is linked again and still has an item, its next refresh offers it as new.",
+      "This cannot be undone: their values on all stores and their history are deleted too. Products are deleted with their variants, and leave their collections. Pictures stay in the catalog, unless you choose to delete them too. Items that a linked store has, or that a gallery or a drop that has not ended uses, are not deleted: the page of the job lists them. What unlinked stores have is deleted here only: if such a store is linked again and still has an item, its next refresh offers it as new.",
     begin: "Delete {things}",
     isFinal: true
   },
@@ -385,15 +385,40 @@ export const reviewWords = {
   }
 } as const satisfies Readonly<Record<string, ReviewWords>>
 
+/** The offer to delete the pictures that only the selected entities show. `count`: their number; null if the job will find it out. */
+export interface MediaOffer {
+  readonly count: number | null
+  readonly isChosen: boolean
+}
+
+const MediaChoice = ({ count, isChosen }: MediaOffer) => {
+  const t = useWords()
+  return (
+    <label class="pick">
+      <input type="checkbox" name={fields.withMedia} value="yes" checked={isChosen} />
+      <span>
+        {count === null
+          ? t("Also delete their pictures that nothing else shows")
+          : t(
+              "{count, plural, one {Also delete # picture that nothing else shows} other {Also delete # pictures that nothing else shows}}",
+              { count }
+            )}
+      </span>
+    </label>
+  )
+}
+
 /**
  * The last step: what the job will do. `count`: the number of its entities; `rows`: the first of them; `value`: the new value, null
- * if the change sets none; `jobId`: of the job to begin; `back`: the step before, null if there is none.
+ * if the change sets none; `jobId`: of the job to begin; `back`: the step before, null if there is none. `media`: undefined if there are
+ * no pictures to delete.
  */
 export const SelectionReviewPage = ({
   back,
   count,
   isOutdated,
   jobId,
+  media,
   rows,
   value,
   words,
@@ -404,6 +429,7 @@ export const SelectionReviewPage = ({
   readonly value: string | null
   readonly jobId: string
   readonly back: string | null
+  readonly media: MediaOffer | undefined
   readonly words: ReviewWords
   readonly isOutdated: boolean
 }) => {
@@ -450,6 +476,7 @@ export const SelectionReviewPage = ({
       />
       <Names rows={rows} count={count} />
       <p class="quiet">{t(words.explanation)}</p>
+      {media !== undefined && <MediaChoice {...media} />}
       <div class="buttons">
         <button type="submit" class={words.isFinal && "danger"} name={fields.does} value="begin">
           {t(words.begin, { things })}

@@ -3,6 +3,7 @@ import type { BulkChange } from "../../bulk/BulkChange.ts"
 import { BulkJobs } from "../../bulk/BulkJobs.ts"
 import { type ChosenEntities, type FoundList, MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import { Drafts } from "../../drafts/Drafts.ts"
 import { combine, type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { Job } from "../../jobs/Job.ts"
 import { Jobs } from "../../jobs/Jobs.ts"
@@ -24,6 +25,7 @@ import { refuseOnPage } from "../Refusals.tsx"
 import { allGone, fields, isGone, makeSelectionIn, maxSelected, type Selection, tooMany } from "./SelectionForm.ts"
 import {
   ChoosePage,
+  type MediaOffer,
   maxNamed,
   type ReviewWords,
   reviewWords,
@@ -68,10 +70,14 @@ const misfitOf = ({ issues: [issue] }: ValidationFailed): Misfit => {
 
 type Refused = NotFound | PimLocked | ValidationFailed
 
-/** The data of a review page: the new value (null: none), the step before (null: none), and the job that the review begins. */
+/**
+ * The data of a review page: the new value (null: none), the step before (null: none), the pictures that it offers to delete, and the job
+ * that the review begins.
+ */
 interface Reviewed<R> {
   readonly value: string | null
   readonly back: string | null
+  readonly media?: MediaOffer | undefined
   readonly words: ReviewWords
   readonly check: Effect.Effect<void, Refused, R>
   readonly begin: (chosen: ChosenEntities, id: JobId | undefined) => Effect.Effect<Job, Refused, R>
@@ -99,7 +105,7 @@ const makeFinish = Effect.gen(function* () {
   const carryOut = <R,>(
     form: Parameters,
     content: SelectionContent,
-    { back, begin, check, value, words }: Reviewed<R>
+    { back, begin, check, media, value, words }: Reviewed<R>
   ) =>
     Effect.gen(function* () {
       const { selection, visitor } = content
@@ -134,6 +140,7 @@ const makeFinish = Effect.gen(function* () {
           // The id stays, because the same form may still wait to begin the job: then the new review leads to that job.
           jobId={yield* isBegin && Option.isSome(id) ? Effect.succeed(id.value) : mintId(JobId)}
           back={back}
+          media={media}
           words={words}
           isOutdated={isBegin}
         />
@@ -201,10 +208,11 @@ const opened: Surface<PageServices> = surfaceOf(
   )
 )
 
-const actions: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | PageServices> = surfaceOf(
+const actions: Surface<BulkJobs | Drafts | Jobs | MerchantLists | PublishJobs | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const bulk = yield* BulkJobs
+    const drafts = yield* Drafts
     const lists = yield* MerchantLists
     const publishJobs = yield* PublishJobs
     const stores = yield* Stores
@@ -271,8 +279,11 @@ const actions: Surface<BulkJobs | Jobs | MerchantLists | PublishJobs | Stores | 
           const does = form.get(fields.does)
           const show = showChoice(content, false)
           if (!selection.isOne && (does === undefined || does === "choose")) return show()
+          const withMedia = form.get(fields.withMedia) === "yes"
+          const count = selection.isAll ? null : yield* drafts.countOwnMedia(selection.existing)
           const done = yield* finish(form, content, {
-            ...bulkOf(selection, { _tag: "Delete" }),
+            ...bulkOf(selection, { _tag: "Delete", withMedia }),
+            media: selection.kind === "media" || count === 0 ? undefined : { count, isChosen: withMedia },
             value: null,
             back: selection.isOne ? null : "choose",
             words: reviewWords.delete
