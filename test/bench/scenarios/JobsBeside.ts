@@ -8,10 +8,12 @@ import { type BenchCatalog, catalog as command, connected, openCatalog, products
 import { root, script } from "../harness/Processes.ts"
 import { progress } from "../harness/Progress.ts"
 import { table, whole } from "../harness/Report.ts"
+import { addUnusedProducts, unusedVendor } from "../harness/UnusedProducts.ts"
 import type { Scenario } from "./Scenario.ts"
 
 const products = Number(process.env.BENCH_JOBS_PRODUCTS ?? 100_000)
 const store = "store-2.example"
+const deleted = Number(process.env.BENCH_JOBS_DELETED ?? 1_000)
 const maxMillis = 1_000
 const quietMillis = 3_000
 
@@ -53,7 +55,7 @@ const millis = (value: number) => `${value.toFixed(0)} ms`
 
 const exported = (format: string) => join(tmpdir(), `catalog-bench-export.${format}`)
 
-/** The commands that begin a job on all products and wait for its end, in this order. */
+/** The commands that begin a job on all products, or on the unused ones, and wait for its end, in this order. */
 const jobsOf = (round: number, { accountId }: BenchCatalog): Readonly<Record<string, ReadonlyArray<string>>> => {
   const account = ["--account", accountId]
   return {
@@ -62,6 +64,7 @@ const jobsOf = (round: number, { accountId }: BenchCatalog): Readonly<Record<str
     // Before the bulk change: 18 of 100 products wait for a publish then, and not all.
     "publish all": ["publish", "--all", "--store", store, ...account],
     "bulk change": ["bulk", "set", "product", "--all", `product_type=Round ${round}`, ...account],
+    deletion: ["bulk", "delete", "product", "--vendor", unusedVendor, "--with-media", ...account],
     "health scan": ["health", "scan", ...account],
     "export as CSV": ["export", "csv", "--store", store, "--out", exported("csv"), ...account],
     "export as JSON lines": ["export", "jsonl", "--out", exported("jsonl"), ...account]
@@ -79,9 +82,15 @@ export const jobsBeside: Scenario = {
     await connected(catalog.url, (client) => client.query("UPDATE store SET platform = 'demo'"))
     const rows: Array<ReadonlyArray<string>> = []
     let longest = 0
-    /** Runs the jobs one after the other, while a writer of the account writes. */
-    const measure = async (round: number, writerOf: string, jobs: Readonly<Record<string, ReadonlyArray<string>>>) => {
+    /** Runs the jobs one after the other, while a writer of the account writes. `prepare` runs when the writer has chosen its products. */
+    const measure = async (
+      round: number,
+      writerOf: string,
+      jobs: Readonly<Record<string, ReadonlyArray<string>>>,
+      prepare = () => Promise.resolve()
+    ) => {
       const writer = await startWriter({ url: catalog.url, accountId: writerOf })
+      await prepare()
       await setTimeout(quietMillis)
       const row = (name: string, seconds: string, writes: ReadonlyArray<Write>) => {
         const { count, max, median, p99 } = waitsOf(writes)
@@ -99,7 +108,10 @@ export const jobsBeside: Scenario = {
       }
       await writer.stop()
     }
-    for (let round = 1; round <= rounds; round++) await measure(round, catalog.accountId, jobsOf(round, catalog))
+    for (let round = 1; round <= rounds; round++)
+      await measure(round, catalog.accountId, jobsOf(round, catalog), () =>
+        addUnusedProducts(catalog.url, catalog.accountId, deleted)
+      )
     // Nobody can write to an account that is being deleted, so the writer is one of another account.
     const { account_id: other } = JSON.parse(await command(catalog.url, "demo", "--json"))
     const { account } = productsOnStores(products)
@@ -107,7 +119,7 @@ export const jobsBeside: Scenario = {
       "deletion of the account": ["account", "delete", catalog.accountId, "--yes", account]
     })
     const report = [
-      `${whole(products)} products on 3 stores; a job after the other is begun and awaited by the command line, while one process writes a product of the account after the other. The last two rows are of a writer of another account. Times of writes that began meanwhile, with the start of the command.`,
+      `${whole(products)} products on 3 stores; a job after the other is begun and awaited by the command line, while one process writes a product of the account after the other. The deletion is that of ${whole(deleted)} products on no store, each with 3 variants and 2 pictures that go along. The last two rows are of a writer of another account. Times of writes that began meanwhile, with the start of the command.`,
       table(["round", "", "took", "writes", "median", "p99", "longest"], rows),
       `The longest wait of a writer: ${millis(longest)}. Target: at most ${millis(maxMillis)}: ${longest <= maxMillis ? "met" : "not met"}.`
     ].join("\n\n")
