@@ -182,7 +182,11 @@ describe.skipIf(!serverAnswers)("the feed of changes under concurrent writers", 
         yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true, force: true })))
         const file = join(folder, "copy.json")
         const dice = new Dice("killed copy")
-        const known: Known = { ids: { product: [], variant: [], collection: [], media: [] }, stores }
+        const known: Known = {
+          ids: { product: [], variant: [], collection: [], media: [] },
+          productOf: new Map(),
+          stores
+        }
         yield* Effect.gen(function* () {
           const stopped = yield* Ref.make(false)
           const kills = amount(6, 40)

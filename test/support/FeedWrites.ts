@@ -10,13 +10,15 @@ import type { Dice } from "../faults/Dice.ts"
 /** The entities that random writes can use, and the stores that they link and unlink. */
 export interface Known {
   readonly ids: Record<EntityKind, Array<EntityId>>
+  /** The product of each variant. */
+  readonly productOf: Map<EntityId, EntityId>
   readonly stores: ReadonlyArray<{ readonly id: StoreId; readonly domain: string }>
 }
 
 const kinds = ["product", "variant", "collection", "media"] as const
 
 /** Some changes of the catalog: created entities, values, stores, relationships and publish states. */
-const someChanges = (dice: Dice, { ids, stores }: Known, nonce: string) =>
+const someChanges = (dice: Dice, { ids, productOf, stores }: Known, nonce: string) =>
   Effect.gen(function* () {
     const kind = dice.pick(kinds)
     const storeId = dice.pick(stores).id
@@ -28,6 +30,7 @@ const someChanges = (dice: Dice, { ids, stores }: Known, nonce: string) =>
       const parentId = kind === "variant" ? (ids.product[0] === undefined ? undefined : dice.pick(ids.product)) : null
       if (parentId === undefined) return []
       ids[kind].push(id)
+      if (parentId !== null) productOf.set(id, parentId)
       return [
         CatalogChange.CreateEntity({ id, kind, parentId, values }),
         ...dice.some(stores, 2).map((store) => CatalogChange.AddToStore({ entityId: id, storeId: store.id }))
@@ -45,8 +48,10 @@ const someChanges = (dice: Dice, { ids, stores }: Known, nonce: string) =>
       return [CatalogChange.SetOverrides({ ...onStore, values: dice.next() < 0.3 ? { title: null } : values })]
     if (chance < 0.52) return [CatalogChange.AddToStore(onStore)]
     if (chance < 0.57) return [CatalogChange.RemoveFromStore(onStore)]
-    if (chance < 0.6 && (kind === "product" || kind === "collection")) {
+    // Two stay, so that later writes find something to change.
+    if (chance < 0.6 && (kind === "product" || kind === "collection") && ids[kind].length > 2) {
       ids[kind].splice(ids[kind].indexOf(entityId), 1)
+      ids.variant = ids.variant.filter((id) => productOf.get(id) !== entityId)
       return [
         ...ids.collection
           .filter((collectionId) => collectionId !== entityId)
