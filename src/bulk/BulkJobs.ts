@@ -228,7 +228,7 @@ const countedEntities = (kind: EntityKind, count: number): string =>
 
 /** `domain`: of the store of the change. */
 const titleOf = (change: BulkChange, entities: string, domain: string | undefined): string => {
-  if (change._tag === "Delete") return `Delete ${entities}`
+  if (change._tag === "Delete") return `Delete ${entities}${change.withMedia === true ? ", with pictures" : ""}`
   if (change._tag === "AddToStore") return `Add ${entities} to ${domain}`
   if (change._tag === "RemoveFromStore") return `Take ${entities} off ${domain}`
   const on = domain === undefined ? "" : ` on ${domain}`

@@ -435,12 +435,14 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       const one = yield* erase(sectionsOf(page.text, "/selection/delete").hidden)
       assert.include(textOf(one), "Also delete 1 picture that nothing else shows Delete 1 product Cancel")
       const job = yield* finish(yield* erase({ ...reviewed(one, "/selection/delete"), with_media: "yes" }))
+      assert.strictEqual(job.title, "Delete 1 product, with pictures")
       assert.deepStrictEqual(
         job.deleted.map(({ id }) => id),
         [cloak, own]
       )
       const rest = yield* review(ticked([lamp]))
       assert.deepInclude(yield* finish(yield* erase(reviewed(rest, "/selection/delete"))), {
+        title: "Delete 1 product",
         deleted: [{ id: lamp, kind: "product", name: "Lamp" }]
       })
       assert.strictEqual((yield* ask(`/entity?id=${shared}`, { cookie })).status, 200)

@@ -155,6 +155,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "Add {things} to {domain}",
   "Take {things} off {domain}",
   "Delete {things}",
+  "Delete {things}, with pictures",
   "the {kind} is being published to a store: wait until the publish has ended",
   "the {kind} was published to a store, or imported from one: delete it in that store, then refresh the store",
   "the {kind} failed to be published to a store, but may have reached it, so it cannot be deleted",
