@@ -33,7 +33,7 @@ const maxLineBytes = 500_000_000
 
 /** Products of one statement, if their variants are read with them. */
 const productsAtOnce = 200
-/** Products or variants of one statement that looks for metafields, which returns few rows. */
+/** Products or variants of one statement that counts them or looks for their metafields. */
 const metafieldsAtOnce = 5_000
 
 /** Related entities come first: a collection after its products, a product after its variants and media. */
@@ -49,7 +49,7 @@ const tooLong = "The line of an entity is longer than 500 MB."
 /** The number of selected entities whose ids are read at once, a multiple of the numbers above. */
 const selectedAtOnce = 10_000
 
-/** The parts of all entities. `places` gives the last positions of the next parts after a position: it is asked while parts are used. */
+/** The parts of all entities. `places` gives the last positions of the next parts after a position, and is called while parts are used. */
 const partsOfAll = (
   limit: number,
   places: (after: number, size: number) => ReturnType<ExportReads["places"]>
@@ -96,7 +96,7 @@ const inParts = <P, A, E, R>(
   use: (part: A) => Effect.Effect<void, E, R>
 ): Effect.Effect<void, E, R> => Stream.runForEach(Stream.mapEffect(parts, read, { concurrency: partsAtOnce }), use)
 
-/** Makes the function that writes the first lines of JSON. It returns those that write the others. */
+/** Writes the first lines of JSON. Returns the functions that write the others. */
 const beginLines = (write: WriteExport, accountId: AccountId, reads: ExportReads, selected: SelectedCount | null) =>
   Effect.gen(function* () {
     const { entities: total, line, stores } = yield* reads.head(accountId, selected)
