@@ -153,7 +153,6 @@ for (const { absent, layer, name } of featureEngines)
     it.scopedLive("a scan of a store does not continue its earlier rows, of which a stopped process deleted some", () =>
       Effect.gen(function* () {
         const repo = yield* HealthRepo
-        const sql = yield* SqlClient.SqlClient
         const { accountId, storeId } = yield* aShop
         yield* scanAll(accountId, storeId)
         yield* scanAll(accountId, null)
@@ -162,7 +161,7 @@ for (const { absent, layer, name } of featureEngines)
           "CREATE TRIGGER stopped BEFORE DELETE ON health_base FOR EACH ROW EXECUTE FUNCTION stopped()"
         ])
         assert.isTrue(Exit.isFailure(yield* Effect.exit(repo.tidy(accountId))))
-        yield* sql`DROP TRIGGER stopped ON health_base`
+        yield* createTriggers(["DROP TRIGGER stopped ON health_base"])
         yield* scanAll(accountId, storeId)
         const query = { section: "completeness-required", storeId, locale: null } as const
         const shown = yield* repo.issues(accountId, { ...query, page: 1, pageSize: 100 })
