@@ -129,7 +129,7 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       const sql = yield* SqlClient.SqlClient
       yield* sql`
         UPDATE store_version v
-        SET last_publish_error = jsonb_build_object('code', 'X', 'message', 'Cause ' || (e.attributes #>> '{sku,value}'))
+        SET last_publish_error = ('{"code": "X", "message": "Cause ' || (e.attributes #>> '{sku,value}') || '"}')::jsonb
         FROM entity e
         WHERE e.account_id = v.account_id AND e.id = v.entity_id AND v.store_id = ${busy.id}
           AND e.attributes #>> '{sku,value}' IN ('L-1', 'L-2', 'L-3')`
