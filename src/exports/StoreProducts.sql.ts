@@ -57,10 +57,12 @@ export interface StoreProducts {
  * What the store has of an entity. OFFSET 0: it is looked up by its key. While the tables have no statistics, after a first import or on
  * the embedded engine, PostgreSQL would compare each entity with all entities of the store.
  */
-const makeVersionOf = (sql: SqlClient) => (accountId: AccountId, storeId: StoreId, id: Fragment) =>
-  sql`(
+const makeVersionOf =
+  (sql: SqlClient) =>
+  (accountId: AccountId, storeId: StoreId, id: Fragment, condition = sql`true`) =>
+    sql`(
       SELECT o.entity_id, o.overrides FROM store_version o
-      WHERE o.account_id = ${accountId} AND o.entity_id = ${id} AND o.store_id = ${storeId} OFFSET 0
+      WHERE o.account_id = ${accountId} AND o.entity_id = ${id} AND o.store_id = ${storeId} AND ${condition} OFFSET 0
     )`
 
 /** The list `Valued.values` of an entity with these values (jsonb). OFFSET 0: they are merged once, not once for each key. */
@@ -150,11 +152,7 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
         FROM entity e
         WHERE e.account_id = ${accountId} AND e.kind = ${owner} AND ${inPart(sql, part)}
       ) e
-      LEFT JOIN LATERAL (
-        SELECT o.overrides FROM store_version o
-        WHERE o.account_id = ${accountId} AND o.entity_id = e.id AND o.store_id = ${storeId} AND o.overrides <> '{}'
-        OFFSET 0
-      ) v ON true
+      LEFT JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`, sql`o.overrides <> '{}'`)} v ON true
       CROSS JOIN LATERAL jsonb_object_keys(e.more || coalesce(v.overrides, '{}')) AS k (key)
       WHERE strpos(k.key, '.') > 0
       AND EXISTS (SELECT FROM ${versionOf(accountId, storeId, sql`e.id`)} o)`
