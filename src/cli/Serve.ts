@@ -1,8 +1,21 @@
 import { existsSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
-import { join } from "node:path"
+import { join, relative } from "node:path"
 import { HttpServer } from "@effect/platform"
-import { Console, Duration, Effect, FiberRef, HashSet, Layer, Logger, Option, Predicate, Redacted, Scope } from "effect"
+import {
+  Config,
+  Console,
+  Duration,
+  Effect,
+  FiberRef,
+  HashSet,
+  Layer,
+  Logger,
+  Option,
+  Predicate,
+  Redacted,
+  Scope
+} from "effect"
 import { adminServerOf, readNodesOf, serverOf, watchOf } from "../App.ts"
 import { type AppConfig, readAppConfig } from "../AppConfig.ts"
 import { Accounts } from "../access/Accounts.ts"
@@ -40,9 +53,14 @@ interface DemoAccess {
   readonly link: string
 }
 
+/** How to run commands of this build: by npm if it started the process, which it does not in the container image. */
+const commandLine = Effect.map(Effect.orDie(Config.option(Config.string("npm_lifecycle_event"))), (script) =>
+  Option.isSome(script) ? "npm run catalog --" : `node ${relative(process.cwd(), process.argv[1] ?? "")}`
+)
+
 /** Commands that give access on later starts, because the secrets of the first start cannot be shown again. */
-const waysIn = (accounts: number): ReadonlyArray<string> => {
-  const command = (words: string) => `npm run catalog -- ${words}`
+const waysIn = (accounts: number, commandLine: string): ReadonlyArray<string> => {
+  const command = (words: string) => `${commandLine} ${words}`
   if (accounts === 0) return [`First account:           ${command("account create --name NAME --email EMAIL")}`]
   const account = accounts === 1 ? "" : " --account ID"
   return [
@@ -99,7 +117,7 @@ const Greeting = (config: AppConfig) =>
         link: setPasswordLink(baseUrl, Redacted.value(invitation.token))
       }))
       const ways = yield* Option.match(shown, {
-        onNone: () => Effect.succeed(waysIn(accounts)),
+        onNone: () => Effect.map(commandLine, (words) => waysIn(accounts, words)),
         onSome: (access) =>
           process.stdout.isTTY
             ? Effect.succeed(secretsOf(baseUrl, access))

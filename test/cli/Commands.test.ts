@@ -522,7 +522,7 @@ describe("serving the embedded database", () => {
       for (const secret of [String(first.key), String(new URL(link).searchParams.get("token"))])
         assert.notInclude(output, secret)
 
-    const second = await serveCatalog({ DATA_DIR })
+    const second = await serveCatalog({ DATA_DIR, npm_lifecycle_event: "start" })
     assert.isUndefined(second.key)
     const waysIn = (output: string) =>
       output
@@ -549,10 +549,10 @@ describe("serving the embedded database", () => {
 
     const third = await serveCatalog({ DATA_DIR })
     assert.deepStrictEqual(waysIn(third.output.stdout), [
-      "Users:                   npm run catalog -- user list --account ID",
-      "New password:            npm run catalog -- user invite --email EMAIL --account ID",
-      "Account ids:             npm run catalog -- account list",
-      "API keys:                npm run catalog -- key create --name NAME --scopes pim:read,pim:write --account ID"
+      "Users:                   node dist/main.js user list --account ID",
+      "New password:            node dist/main.js user invite --email EMAIL --account ID",
+      "Account ids:             node dist/main.js account list",
+      "API keys:                node dist/main.js key create --name NAME --scopes pim:read,pim:write --account ID"
     ])
     assert.strictEqual(await third.stop(), 0)
   })

@@ -53,6 +53,7 @@ const settings = [
   "READ_TIMEOUT_MS",
   "WRITE_TIMEOUT_MS",
   "REQUEST_TIMEOUT_MS",
+  "npm_lifecycle_event",
   "NO_COLOR"
 ]
 
