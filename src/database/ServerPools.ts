@@ -40,6 +40,9 @@ export type Connected = (error: Error | undefined, client?: pg.PoolClient, relea
 /** For how long a pool does not grow after the server refused it a connection. */
 const fullServerMillis = 5_000
 
+/** The longest pause between two cancellations of a statement. */
+const maxCancelPauseMillis = 1_000
+
 /** Logs that an idle connection broke. */
 export const warnLost =
   (warn: ServerPoolOptions["warn"]) =>
@@ -244,21 +247,25 @@ export class ServerPools {
   }
 
   /**
-   * Cancels the statement that a client runs, because its fiber was interrupted. Calls `then` when the server has the cancellation, or
-   * cannot be told. Until then the client must get no other statement, which could be cancelled instead.
+   * Cancels the statement that a client runs, because its fiber was interrupted. Calls `then` when the statement has ended, or when the
+   * server cannot be told. Until then the client must get no other statement, which could be cancelled instead. A cancellation that
+   * overtakes its statement has no effect at the server, so it is repeated after a pause.
    */
-  private cancelRunning({ serverProcess }: WatchedClient, then: () => void): void {
+  private cancelRunning(client: WatchedClient, then: () => void, pauseMillis = 50): void {
+    const { serverProcess } = client
     if (serverProcess === undefined) {
       then()
       return
     }
+    const repeat = (isBusy: boolean) =>
+      isBusy ? this.cancelRunning(client, then, Math.min(2 * pauseMillis, maxCancelPauseMillis)) : then()
     // A cancellation takes no place in a semaphore, because the statement to cancel may hold the last one.
-    this.connectAs(cancellation, (_, client, release) => {
-      if (client === undefined || release === undefined) return then()
+    this.connectAs(cancellation, (_, other, release) => {
+      if (other === undefined || release === undefined) return then()
       // Citus has a second function of this name, for a bigint.
-      client.query("SELECT pg_cancel_backend($1::integer)", [serverProcess], () => {
+      other.query("SELECT pg_cancel_backend($1::integer)", [serverProcess], () => {
         release()
-        then()
+        client.whenIdle(pauseMillis, repeat)
       })
     })
   }

@@ -108,10 +108,24 @@ export class WatchedClient extends pg.Client {
   /** Metric for the durations of statements; undefined: they are not measured. */
   seconds: Series | undefined
   private underWay = 0
+  /** Called when no statement runs any more. */
+  private onIdle: () => void = () => {}
   private unconfirmed: CommitUnconfirmed | undefined
 
   get isBusy(): boolean {
     return this.underWay > 0
+  }
+
+  /** Waits until no statement runs, but no longer than this. `then` is told whether one still does. */
+  whenIdle(maxMillis: number, then: (isBusy: boolean) => void): void {
+    const end = () => {
+      clearTimeout(timer)
+      this.onIdle = () => {}
+      then(this.isBusy)
+    }
+    const timer = setTimeout(end, maxMillis)
+    this.onIdle = end
+    if (!this.isBusy) end()
   }
 
   /** The connection of the protocol. `@types/pg` does not declare this member of a client. */
@@ -171,6 +185,7 @@ export class WatchedClient extends pg.Client {
       const error = failure ?? this.unconfirmed
       this.unconfirmed = undefined
       this.underWay--
+      if (!this.isBusy) this.onIdle()
       seconds?.add((performance.now() - began) / 1_000)
       if (watching !== undefined) unwatch(watching)
       if (error !== undefined) this.noteError(error)

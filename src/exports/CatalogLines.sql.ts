@@ -1,16 +1,14 @@
-import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { type Cause, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { memberIdsOf } from "../catalog/OrderedIds.sql.ts"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
-import { findAll } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { findAll, findSingle } from "../database/Rows.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import { AccountId, EntityId, type StoreId } from "../model/Ids.ts"
+import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
 
-/** The first line of an export of the whole catalog, its lines for stores, and the number of entities. */
-const Head = Schema.Struct({ line: Schema.String, stores: Schema.Array(Schema.String), entities: Schema.Number })
+/** The first line of an export as lines of JSON, and its lines for stores. */
+const Head = Schema.Struct({ line: Schema.String, stores: Schema.Array(Schema.String) })
 export type CatalogHead = typeof Head.Type
 
 /** The entities that one statement of an export reads: those with these ids, or the next ones after a position. `after` 0: from the first. */
@@ -38,16 +36,25 @@ const none: Lines = { lines: "", entities: 0, ids: [], bytes: [] }
 /** Maximum number of parts that one statement finds. */
 const maxPlaces = 64
 
-/** The selected entities of an export, for its first line. `entities`: with the variants of selected products. */
+/** A number of entities. `last`: the position of the last of them, if there may be more. */
+const Counted = Schema.Struct({ count: Schema.Int, last: Schema.NullOr(Schema.Number) })
+
+/** The selected entities of an export, for its first line. */
 export interface SelectedCount {
   readonly kind: EntityKind
   readonly count: number
-  readonly entities: number
 }
 
 export interface CatalogLines {
-  /** `selected`: of an export of a selection; null: of the whole catalog. */
-  readonly head: (accountId: AccountId, selected: SelectedCount | null) => Effect.Effect<CatalogHead>
+  /** The number of the next entities of a kind after a position, up to `limit`. */
+  readonly countAfter: (
+    accountId: AccountId,
+    kind: EntityKind,
+    after: number,
+    limit: number
+  ) => Effect.Effect<typeof Counted.Type>
+  /** `entities`: the number of all that the export has. `selected`: of an export of a selection; null: of the whole catalog. */
+  readonly head: (accountId: AccountId, entities: number, selected: SelectedCount | null) => Effect.Effect<CatalogHead>
   /** The variants of these products, by product and position. */
   readonly variants: (
     accountId: AccountId,
@@ -80,10 +87,6 @@ export const jsonObject = (sql: SqlClient, members: Readonly<Record<string, Frag
 /** The text of a JSON list of such objects: an aggregate, so it stands in a SELECT of its own. */
 export const jsonList = (sql: SqlClient, members: Readonly<Record<string, Fragment>>, order: Fragment) =>
   sql`'[' || coalesce(string_agg(${jsonObject(sql, members)}, ', ' ORDER BY ${order}), '') || ']'`
-
-/** A statement that always returns one row. */
-const one = <A, E, R>(statement: Effect.Effect<A, E | Cause.NoSuchElementException, R>) =>
-  orDie(Effect.catchTag(statement, "NoSuchElementException", Effect.die))
 
 /** The line of an entity `e`. */
 const lineOf = (sql: SqlClient, accountId: AccountId) =>
@@ -137,21 +140,29 @@ const lineOf = (sql: SqlClient, accountId: AccountId) =>
 
 /** Reads entities as lines of JSON, which PostgreSQL builds, because parsing and building them in this process takes longer. */
 export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
-  const readHead = (accountId: AccountId, selected: SelectedCount | null) =>
-    SqlSchema.single({
-      Request: AccountId,
-      Result: Head,
-      execute: (accountId) => sql`
+  const readCount = findSingle(Counted)(
+    (accountId: AccountId, kind: EntityKind, after: number, limit: number) => sql`
+      SELECT count(*)::integer AS count, (CASE WHEN count(*) = ${limit} THEN max(n.change_seq) END)::float8 AS last
+             ${sql.literal(`${planCustom} ${readsAll}`)}
+      FROM (
+        SELECT e.change_seq
+        FROM entity e
+        WHERE e.account_id = ${accountId} AND e.kind = ${kind} AND e.change_seq > ${after}
+        ORDER BY e.change_seq LIMIT ${limit}
+      ) n`
+  )
+
+  const readHead = findSingle(Head)(
+    (accountId: AccountId, entities: number, selected: SelectedCount | null) => sql`
         SELECT json_build_object(
                  'type', 'catalog', 'format', 1, 'account_id', a.account_id, 'version', a.version,
-                 'exported_at', rfc3339(app_now()), 'entities', n.entities
+                 'exported_at', rfc3339(app_now()), 'entities', ${entities}::integer
                  ${
                    selected === null
                      ? sql``
                      : sql`, 'selected', json_build_object('kind', ${selected.kind}::text, 'count', ${selected.count}::integer)`
                  }
                )::text AS line,
-               n.entities,
                ARRAY(
                  SELECT json_build_object(
                    'type', 'store', 'id', s.id, 'domain', s.domain, 'name', s.name, 'platform', s.platform,
@@ -162,13 +173,8 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
                  ORDER BY s.domain COLLATE "C", s.id
                ) AS stores
         FROM account_state a
-        CROSS JOIN LATERAL (${
-          selected === null
-            ? sql`SELECT count(*)::integer AS entities FROM entity e WHERE e.account_id = ${accountId} ${sql.literal(readsAll)}`
-            : sql`SELECT ${selected.entities}::integer AS entities`
-        }) n
         WHERE a.account_id = ${accountId}`
-    })(accountId)
+  )
 
   const readVariants = findAll(Schema.Struct({ id: EntityId }))(
     (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
@@ -222,7 +228,8 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
   )
 
   return {
-    head: (accountId, selected) => one(readHead(accountId, selected)),
+    countAfter: readCount,
+    head: readHead,
     variants: (accountId, ids) => Effect.map(readVariants(accountId, ids), (rows) => rows.map(({ id }) => id)),
     places: (...parameters) =>
       Effect.map(readPlaces(...parameters), (rows) => ({

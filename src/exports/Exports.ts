@@ -36,6 +36,9 @@ const productsAtOnce = 200
 /** Products or variants of one statement that counts them or looks for their metafields. */
 const metafieldsAtOnce = 5_000
 
+/** Entities of one statement that counts them. Counting all entities of 1,000,000 products at once can take longer than its deadline. */
+const countedAtOnce = 100_000
+
 /** Related entities come first: a collection after its products, a product after its variants and media. */
 const kindsInOrder: ReadonlyArray<EntityKind> = ["media", "variant", "product", "collection"]
 
@@ -96,10 +99,30 @@ const inParts = <P, A, E, R>(
   use: (part: A) => Effect.Effect<void, E, R>
 ): Effect.Effect<void, E, R> => Stream.runForEach(Stream.mapEffect(parts, read, { concurrency: partsAtOnce }), use)
 
-/** Writes the first lines of JSON. Returns the functions that write the others. */
-const beginLines = (write: WriteExport, accountId: AccountId, reads: ExportReads, selected: SelectedCount | null) =>
+/** The number of all entities of the account. */
+const countAll = (reads: ExportReads, accountId: AccountId) =>
+  Stream.fromIterable(kindsInOrder).pipe(
+    Stream.flatMap((kind) =>
+      Stream.paginateEffect(0, (after) =>
+        Effect.map(reads.countAfter(accountId, kind, after, countedAtOnce), ({ count, last }) => [
+          count,
+          Option.fromNullable(last)
+        ])
+      )
+    ),
+    Stream.runSum
+  )
+
+/** Writes the first lines of JSON. Returns the functions that write the others. `total`: the number of entities of the export. */
+const beginLines = (
+  write: WriteExport,
+  accountId: AccountId,
+  reads: ExportReads,
+  total: number,
+  selected: SelectedCount | null
+) =>
   Effect.gen(function* () {
-    const { entities: total, line, stores } = yield* reads.head(accountId, selected)
+    const { line, stores } = yield* reads.head(accountId, total, selected)
     let done = 0
     yield* write([line, ...stores, ""].join("\n"), done, total)
     const writeText = ({ entities, lines }: Lines) => {
@@ -265,7 +288,8 @@ const make = Effect.gen(function* () {
 
   const writeCatalog = (write: WriteExport, accountId: AccountId, reads: ExportReads) =>
     Effect.gen(function* () {
-      const { end, entities } = yield* beginLines(write, accountId, reads, null)
+      const total = yield* countAll(reads, accountId)
+      const { end, entities } = yield* beginLines(write, accountId, reads, total, null)
       for (const kind of kindsInOrder) yield* entities(kind, null)
       return yield* end
     })
@@ -276,11 +300,8 @@ const make = Effect.gen(function* () {
       Effect.gen(function* () {
         const { kind } = selection
         const count = yield* someOf(reads, accountId, selection)
-        const { end, entities } = yield* beginLines(write, accountId, reads, {
-          kind,
-          count,
-          entities: kind === "product" ? yield* reads.countWithVariants(accountId, selection) : count
-        })
+        const total = kind === "product" ? yield* reads.countWithVariants(accountId, selection) : count
+        const { end, entities } = yield* beginLines(write, accountId, reads, total, { kind, count })
         const parts = partsOfSelected(
           reads,
           accountId,

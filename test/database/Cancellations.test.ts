@@ -1,6 +1,7 @@
+import { type AddressInfo, connect, createServer } from "node:net"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
 import * as Database from "../../src/database/Database.ts"
 import { ServerPools } from "../../src/database/ServerPools.ts"
 import { codeOf } from "../../src/database/SqlErrors.ts"
@@ -93,6 +94,60 @@ describe.skipIf(!serverAnswers)("interrupted statements on a server", () => {
       )
     }
   )
+})
+
+/** A proxy in front of the server that holds the statement back until it was cancelled twice. Counts the cancellations. */
+const overtaken = (url: string, statement: string) =>
+  Effect.gen(function* () {
+    const { hostname, port } = new URL(url)
+    const held = yield* Deferred.make<void>()
+    let cancellations = 0
+    let release = () => {}
+    const server = createServer((client) => {
+      const upstream = connect(Number(port || 5432), hostname)
+      const send = (bytes: Buffer) => {
+        upstream.write(bytes)
+      }
+      // The second cancellation is a prepared statement, so it is sent without its text. This connection sends nothing else.
+      let cancels = false
+      client.on("data", (bytes) => {
+        cancels ||= bytes.includes("pg_cancel_backend")
+        if (cancels && ++cancellations === 2) release()
+        if (bytes.includes(statement)) {
+          release = () => send(bytes)
+          Deferred.unsafeDone(held, Effect.void)
+        } else send(bytes)
+      })
+      upstream.on("data", (bytes) => client.write(bytes))
+      client.on("close", () => upstream.destroy()).on("error", () => upstream.destroy())
+      upstream.on("close", () => client.destroy()).on("error", () => client.destroy())
+    })
+    yield* Effect.acquireRelease(
+      Effect.async<void>((resume) => {
+        server.listen(0, "127.0.0.1", () => resume(Effect.void))
+      }),
+      () => Effect.sync(() => server.close())
+    )
+    const proxied = new URL(url)
+    proxied.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    return { url: Redacted.make(proxied.href), held: Deferred.await(held), cancellations: () => cancellations }
+  })
+
+describe.skipIf(!serverAnswers)("a cancellation that overtakes its statement", () => {
+  layer(layerServerUrl, { excludeTestServices: true })((it) => {
+    it.scoped("is repeated, so the transaction ends", () =>
+      Effect.gen(function* () {
+        const proxy = yield* overtaken(Redacted.value(yield* TestDatabaseUrl), "pg_sleep(86400)")
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const fiber = yield* Effect.fork(sql.withTransaction(sql`SELECT pg_sleep(86400)`))
+          yield* proxy.held
+          yield* Fiber.interrupt(fiber)
+        }).pipe(Effect.provide(Database.layerServer({ url: proxy.url })))
+        assert.isAtLeast(proxy.cancellations(), 2, "the first one came before the statement, so it had no effect")
+      })
+    )
+  })
 })
 
 for (const { absent, layer: database, name } of engines.filter(({ name }) => name !== "embedded")) {

@@ -932,9 +932,21 @@ const exporting = Effect.gen(function* () {
   const items = yield* ExportItemsRepo
   yield* exports.inSnapshot(() =>
     Effect.gen(function* () {
-      yield* exports.head(accountId, null)
-      yield* exports.head(accountId, { kind: "product", count: 1, entities: 2 })
+      yield* exports.head(accountId, 2, null)
+      yield* exports.head(accountId, 2, { kind: "product", count: 1 })
       for (const kind of EntityKind.literals) {
+        let counted = 0
+        for (let after: number | null = 0; after !== null; ) {
+          const { count, last }: { count: number; last: number | null } = yield* exports.countAfter(
+            accountId,
+            kind,
+            after,
+            5_000
+          )
+          counted += count
+          after = last
+        }
+        assert.strictEqual(counted, (yield* exports.countAfter(accountId, kind, 0, 1_000_000)).count)
         for (const storeId of [null, firstStore]) yield* exports.places(accountId, kind, 0, 100, storeId)
         for (const after of [0, products - 100]) {
           const next = yield* exports.lines(accountId, kind, { after, limit: 100 }, 10_000_000)
