@@ -149,7 +149,8 @@ const make = Effect.gen(function* () {
     secretDigest: (id: WebhookId) =>
       withAccountId((accountId) => Effect.map(sealedOf(accountId, id), ({ current }) => digestOf(current))),
     /**
-     * Replaces the secret. For 24 hours deliveries are signed with the previous secret too. `digest`: of the secret to replace.
+     * Replaces the secret. For 24 hours deliveries are signed with the previous secret too, unless SECRET_KEY does not decrypt it: such a
+     * secret signs nothing, and `secret rotate` would report it. `digest`: of the secret to replace.
      * SecretRotated: it is not the current one any more, so a form that is sent twice does not end the secret that receivers use.
      */
     rotate: Effect.fn("Webhooks.rotate")(function* (id: WebhookId, digest?: string) {
@@ -158,7 +159,8 @@ const make = Effect.gen(function* () {
       if (digest !== undefined && digest !== digestOf(current)) return yield* new SecretRotated()
       const { sealed, secret } = yield* seal(accountId, id)
       const from = digest === undefined ? null : current
-      if (!(yield* repo.rotate(accountId, id, sealed, overlapSeconds, from)))
+      const isReadable = Option.isSome(yield* Effect.option(box.open(current, { accountId, webhookId: id })))
+      if (!(yield* repo.rotate(accountId, id, sealed, isReadable ? overlapSeconds : 0, from)))
         return yield* Effect.zipRight(get(id), new SecretRotated())
       return { webhook: yield* get(id), secret }
     }),
