@@ -99,7 +99,7 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
           ids: "Rows have master_id; list_collections_v1 gives collection_id, the server instructions name channel_id.",
           never: "It never changes anything and never gives attribute values. Channels are linked stores."
         },
-        idsFrom: { channel_id: "get_master_v1", collection_id: "list_collections_v1" },
+        idsFrom: { channel_id: "list_masters_v1", collection_id: "list_collections_v1" },
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members", success: page(ProductRow) }
       })
   )
@@ -132,7 +132,7 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
           never:
             "It never changes anything and never gives prices or other attribute values. Channels are linked stores."
         },
-        idsFrom: { channel_id: "get_master_v1" },
+        idsFrom: { channel_id: "list_masters_v1" },
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members", success: page(VariantRow) }
       })
   )
@@ -164,7 +164,7 @@ export class CatalogGroup extends HttpApiGroup.make("catalog")
           ids: "Rows have master_id, which list_products_v1 takes as collection_id.",
           never: "It never changes anything and never lists members. Channels are linked stores."
         },
-        idsFrom: { channel_id: "get_master_v1" },
+        idsFrom: { channel_id: "list_masters_v1" },
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members", success: page(CollectionRow) }
       })
   )

@@ -132,7 +132,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
           ids: "Rows have master_id for every other tool, and channel_ids; the server instructions name the channels.",
           never: "It never changes anything and never gives attribute values. Channels are linked stores."
         },
-        idsFrom: { channel_id: "get_master_v1" },
+        idsFrom: { channel_id: "list_masters_v1" },
         answer: { kind: "walk", rows: ["data"], keys: ["master_id"], fields: "members" }
       })
   )

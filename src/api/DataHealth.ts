@@ -110,7 +110,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
           never:
             "It never scans: a dimension that was never scanned has `scanned: false`. It never changes anything. Channels are linked stores."
         },
-        idsFrom: { channel_id: "get_master_v1" },
+        idsFrom: { channel_id: "list_masters_v1" },
         answer: { kind: "bounded", rows: ["dimensions"], keys: ["dimension"], limited: false }
       })
       .annotate(RequiredScope, "pim:read")
@@ -140,7 +140,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
           never:
             "It never changes masters or stores, and never repairs: fill_completeness_gaps_v1 and reconcile_value_divergence_v1 do. Channels are linked stores."
         },
-        idsFrom: { channel_id: "get_master_v1" },
+        idsFrom: { channel_id: "list_masters_v1" },
         answer: { kind: "record", shape: SnapshotInConnector }
       })
       .annotate(RequiredScope, "pim:write")
@@ -169,7 +169,7 @@ export class DataHealthGroup extends HttpApiGroup.make("dataHealth")
           never:
             "It never scans. Only divergence rows have values, cut at 60 characters; get_projection_v1 returns whole values. A row lists at most 40 fields; `field` selects one. Channels are linked stores."
         },
-        idsFrom: { channel_id: "get_master_v1" },
+        idsFrom: { channel_id: "list_masters_v1" },
         answer: { kind: "pages", rows: ["data"], keys: ["master_id", "channel_id"], fields: "members" }
       })
       .annotate(RequiredScope, "pim:read")

@@ -49,7 +49,7 @@ export class SalesChannelsGroup extends HttpApiGroup.make("salesChannels")
           ids: "get_master_v1 and list_products_v1 give channel_id: a channel is a linked store, a sales channel is a place where it sells.",
           never: "It never publishes or changes anything, and never uses stored data: it fails if the platform fails."
         },
-        idsFrom: { channel_id: "get_master_v1" },
+        idsFrom: { channel_id: "list_masters_v1" },
         answer: { kind: "bounded", rows: ["data"], keys: ["id"], fields: "members" }
       })
   )

@@ -4,6 +4,7 @@ import { Command, Options } from "@effect/cli"
 import { Effect, Option, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { Job } from "../jobs/Job.ts"
+import { filesOnly } from "../model/Store.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
 import { calledFrom } from "./ImportCommands.ts"
@@ -139,7 +140,8 @@ const link = Command.make(
         entities === 0
           ? `Linked ${store.domain} (${store.id}).`
           : `Linked ${store.domain} (${store.id}) again: ${countText(entities)} their versions on it again.`,
-        isVerified
+        // The shop of a demo store is empty until it is published to, so its first data can only come from a file.
+        isVerified || (entities > 0 && store.platform !== filesOnly)
           ? `Next: ${hint(`import refresh --store ${store.domain}`, account)}`
           : `Next: ${hint(`import csv FILE --store ${store.domain}`, account)}`
       ])

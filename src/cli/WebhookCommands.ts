@@ -133,7 +133,11 @@ const rotate = Command.make("rotate", { id: webhookId, account, json }, ({ accou
   Effect.gen(function* () {
     const { secret, webhook } = yield* (yield* AdminClient).rotateWebhook({ account, id })
     yield* answer(json, { ...webhook, secret: Redacted.value(secret) }, [
-      `The webhook ${webhook.id} has a new secret. For 24 hours messages are signed with both secrets.`,
+      `The webhook ${webhook.id} has a new secret. ${
+        webhook.previous_secret_until === null
+          ? "SECRET_KEY does not decrypt the previous one, so messages are signed with the new one only."
+          : "For 24 hours messages are signed with both secrets."
+      }`,
       ...shownOnce(secret)
     ])
   }).pipe(

@@ -36,8 +36,31 @@ const withLaterActor = <Row extends Schema.Struct.Type<typeof LaterActor>>({
   ...field
 }: Row) => ({ ...field, laterActor: laterKind === null ? null : { kind: laterKind, id: laterId, name: laterName } })
 
+/**
+ * The override before the drop that wrote the field `f` last before the connection, if the drop has left the field to the connection: at
+ * its end, or when its start failed. Nothing would end the drop's value if an undo restored it. `null` as JSON: there was no override.
+ */
+const makeOfEndedDrop = (sql: SqlClient) => (accountId: AccountId) =>
+  sql`
+  SELECT coalesce(x.override_before, 'null') AS override
+  FROM drop_change c
+  JOIN drop_effect x ON x.account_id = ${accountId} AND x.drop_id = c.drop_id AND x.ordinal = c.ordinal
+  WHERE c.account_id = ${accountId} AND c.entity_id = f.entity_id AND c.field = f.key
+    AND x.store_id = f.store_id AND x.outcome IN ('skipped', 'failed')
+    AND c.drop_id = (
+      SELECT w.drop_id FROM entity_history w
+      WHERE w.account_id = ${accountId} AND w.entity_id = f.entity_id AND w.store_id = f.store_id
+        AND w.sequence < f.first_own AND EXISTS (
+          SELECT FROM jsonb_to_recordset(w.changes) AS r (key text, old text, new text)
+          WHERE r.key = f.key AND r.old IS DISTINCT FROM r.new
+        )
+      ORDER BY w.sequence DESC
+      LIMIT 1
+    )`
+
 /** Reads the fields that a connection wrote, with their current and earlier values. */
 export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["fields"] => {
+  const ofEndedDrop = makeOfEndedDrop(sql)
   const ofConnection = makeOfConnection(sql)
   const isDraftChange = sql.literal(draftChanges)
 
@@ -125,13 +148,13 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
              f.store_id IS NULL OR (s.status = 'linked' AND v.entity_id IS NOT NULL) AS "isThere", f.action, f.key,
              CASE WHEN f.store_id IS NULL THEN e.attributes #>> ARRAY[f.key, 'value']
                   WHEN s.status = 'linked' THEN v.overrides #>> ARRAY[f.key, 'value'] END AS now,
-             (
+             CASE WHEN d.override IS NOT NULL THEN d.override ->> 'value' ELSE (
                SELECT r.old
                FROM entity_history o
                CROSS JOIN LATERAL jsonb_to_recordset(o.changes) AS r (key text, old text)
                WHERE o.account_id = ${about.accountId} AND o.entity_id = f.entity_id AND o.sequence = f.first_own
                  AND r.key = f.key
-             ) AS before,
+             ) END AS before,
              l.actor_kind AS "laterKind", l.actor_id AS "laterId", l.actor_name AS "laterName", l.undo_of AS "laterUndoOf"
       FROM found f
       JOIN entity e ON e.account_id = ${about.accountId} AND e.id = f.entity_id
@@ -139,6 +162,7 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
       LEFT JOIN store_version v ON v.account_id = ${about.accountId} AND v.entity_id = e.id AND v.store_id = f.store_id
       LEFT JOIN entity_history l
         ON l.account_id = ${about.accountId} AND l.entity_id = e.id AND l.sequence = f.later AND f.first_own IS NULL
+      LEFT JOIN LATERAL (${ofEndedDrop(about.accountId)}) d ON true
       ${sql.literal(planCustom)}`
   )
 

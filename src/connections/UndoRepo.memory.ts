@@ -35,6 +35,22 @@ interface Others {
 }
 
 /**
+ * The override before the drop that wrote a field last, if the drop has left the field to the connection. Undefined: it has not, or no drop
+ * wrote the field.
+ */
+const beforeEndedDrop = (account: MemoryAccount, last: Sequenced | undefined, key: string) =>
+  [...account.drops.values()]
+    .filter(({ id }) => id === last?.drop?.id)
+    .flatMap(({ effects }) => effects)
+    .find(
+      ({ entityId, field, outcome, storeId }) =>
+        entityId === last?.entityId &&
+        field === key &&
+        storeId === last.store_id &&
+        (outcome === "skipped" || outcome === "failed")
+    )?.overrideBefore
+
+/**
  * The changed fields of one entity. `events`: the entity's changes, beginning with the connection's first change in the window.
  */
 const fieldsOf = (
@@ -98,6 +114,14 @@ const fieldsOf = (
             return sequence < undo.event.sequence && sequence >= backTo
           })
         const first = own.find(({ event }) => !isUndone(event))
+        const earlier = others.entries.findLast(
+          ({ changes, entityId: id, sequence, store_id }) =>
+            id === entityId &&
+            store_id === storeId &&
+            sequence < (first?.event.sequence ?? 0) &&
+            changes.some((change) => change.key === key && change.old !== change.new)
+        )
+        const beforeDrop = beforeEndedDrop(account, earlier, key)
         const lastUndo = undos.at(-1)?.event
         const later = (lastUndo?.sequence ?? 0) > (edge?.sequence ?? 0) ? lastUndo : edge
         return {
@@ -105,7 +129,7 @@ const fieldsOf = (
           action: "attributes",
           key,
           now: values[key]?.value ?? null,
-          before: first?.old ?? null,
+          before: beforeDrop === undefined ? (first?.old ?? null) : (beforeDrop?.value ?? null),
           laterActor: first === undefined ? (later?.actor ?? null) : null,
           laterUndoOf: first === undefined ? (later?.undo_of?.id ?? null) : null
         }

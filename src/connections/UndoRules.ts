@@ -34,7 +34,10 @@ export const WrittenField = Schema.Struct({
   key: Schema.String,
   /** The current value. Null: no value; an override then inherits the canonical value. */
   now: Schema.NullOr(Schema.String),
-  /** The value before the connection's last uninterrupted run of writes: nobody else wrote during or after it. */
+  /**
+   * The value before the connection's last uninterrupted run of writes: nobody else wrote during or after it. If a drop wrote that value and
+   * has ended since, or failed: the value before the drop.
+   */
   before: Schema.NullOr(Schema.String),
   /** The actor that changed the field after the connection; of an addition: anything on that store, or the gallery. Null: no actor did. */
   laterActor: Schema.NullOr(HistoryActor),

@@ -15,3 +15,14 @@ export const whyLost = (directory: string, root = "/"): string | undefined => {
   if (inMemory.has(statfsSync(place).type)) return "is in memory"
   return statSync(place).dev === statSync(root).dev ? "is not on a volume" : undefined
 }
+
+/** The engine needs room for the next file of its write-ahead log (16 MB), and fails without a reason if there is none. */
+const littleMegabytes = 64
+
+/** What to add to a failure of the embedded engine in this directory if its disk is nearly full; else an empty text. */
+export const littleSpaceOn = (directory: string): string => {
+  if (!existsSync(directory)) return ""
+  const { bavail, bsize } = statfsSync(directory)
+  const free = Math.floor((bavail * bsize) / 1_000_000)
+  return free < littleMegabytes ? ` (its disk has ${free} MB free)` : ""
+}

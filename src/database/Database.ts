@@ -12,6 +12,7 @@ import { Clock, Context, Data, Duration, Effect, Layer, Option, Redacted, Runtim
 import pg from "pg"
 import { Unavailable } from "../model/Errors.ts"
 import { ClusterNodes, NodeStates } from "./ClusterNodes.ts"
+import { littleSpaceOn } from "./DataVolume.ts"
 import {
   type Deadlines,
   defaultDeadlines,
@@ -361,13 +362,30 @@ const openServer = (options: ServerOptions) =>
     )
   })
 
+/**
+ * Ends the process when the embedded engine panics, for example because its write-ahead log finds no space. The engine then answers nothing
+ * more and cannot be closed, and a process that waits for it would hang. As after a kill, the next process finds what was committed.
+ */
+const makeEndProcess = (place: string) =>
+  Effect.map(Effect.runtime<never>(), (runtime) => (reason: string) => {
+    Runtime.runSync(runtime)(
+      Effect.logError(
+        `The embedded database in ${place} has stopped, so this process ends: ${reason}. What was committed is kept. Start again when the cause is gone.`
+      )
+    )
+    process.exit(1)
+  })
+
 const openEmbedded = (place: string, options: PGliteOptions) =>
   Effect.gen(function* () {
+    const endProcess = yield* makeEndProcess(place)
     const lite = yield* Effect.acquireRelease(
       Effect.tryPromise({
         try: () => PGlite.create({ ...options, extensions: { btree_gin, pg_trgm } }),
         catch: (error) =>
-          new DatabaseUnreachable({ message: `Cannot open the embedded database in ${place}: ${reasonOf(error)}` })
+          new DatabaseUnreachable({
+            message: `Cannot open the embedded database in ${place}: ${reasonOf(error)}${littleSpaceOn(place)}`
+          })
       }),
       (lite) => Effect.promise(() => lite.close())
     )
@@ -375,10 +393,13 @@ const openEmbedded = (place: string, options: PGliteOptions) =>
     // One connection. It is never closed for being idle, and a caller waits for it without a timeout.
     const pool = yield* Effect.acquireRelease(
       Effect.map(makeWarn, (warn) =>
-        new pg.Pool({ ...createPgConfig(lite), types, Client: makeEmbeddedClient(), max: 1, idleTimeoutMillis: 0 }).on(
-          "error",
-          warnLost(warn)
-        )
+        new pg.Pool({
+          ...createPgConfig(lite),
+          types,
+          Client: makeEmbeddedClient(endProcess),
+          max: 1,
+          idleTimeoutMillis: 0
+        }).on("error", warnLost(warn))
       ),
       closing
     )

@@ -40,8 +40,16 @@ const withoutCancellation = (Client: typeof WatchedClient): typeof WatchedClient
     protected override readonly cancels = false
   }
 
-/** The embedded engine has one connection, so none is left for a cancellation. */
-export const makeEmbeddedClient = () => withoutCancellation(makePreparingClient())
+/** The embedded engine has one connection, so none is left for a cancellation. `onPanic`: the engine has stopped, and answers nothing more. */
+export const makeEmbeddedClient = (onPanic: (reason: string) => void): typeof WatchedClient =>
+  class extends withoutCancellation(makePreparingClient()) {
+    protected override noteError(
+      error: Error & { readonly code?: string; readonly severity?: string | undefined }
+    ): void {
+      if (error.severity === "PANIC") onPanic(error.message)
+      super.noteError(error)
+    }
+  }
 
 /**
  * A pooler in transaction mode may use another connection for the next transaction, so nothing is prepared. Its process ids may belong

@@ -193,7 +193,7 @@ export class WatchedClient extends pg.Client {
     }
   }
 
-  private noteError(error: Error & { readonly code?: string }): void {
+  protected noteError(error: Error & { readonly code?: string; readonly severity?: string | undefined }): void {
     if (this.node !== undefined && error.code === cancelledCode) {
       this.isStuck = true
       this.abandon(error)

@@ -84,6 +84,18 @@ const remedyOf = (issues: ReadonlyArray<Issue>) =>
     ? "The operator of this service can link the store to its platform."
     : ""
 
+/** Which tools give ids for the arguments that are missing or are no ids. */
+const sourcesOf = ({ tool }: DerivedTool, issues: ReadonlyArray<Issue>) => {
+  const named = new Set(
+    issues
+      .filter(({ message }) => message.includes("a UUID"))
+      .map(({ path }) => path.replace(/\[\d+\]$/, "").replace(/^.*\./, ""))
+  )
+  return Object.entries(tool.idsFrom ?? {}).flatMap(([name, source]) =>
+    named.has(name) ? `${source} gives ${name}.` : []
+  )
+}
+
 /** The text for an agent whose call failed: what failed, for which value, and which tool to call next. */
 export const refusalOf = (
   derived: DerivedTool,
@@ -99,6 +111,7 @@ export const refusalOf = (
       return sentence([
         `Invalid: ${listIssues(error.issues)}. Nothing was changed.`,
         remedyOf(error.issues),
+        ...sourcesOf(derived, error.issues),
         `Correct this and call ${name} again.`
       ])
     case "RevisionConflict": {

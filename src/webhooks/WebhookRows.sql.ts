@@ -121,7 +121,7 @@ export const makeWebhookRows = (
     rotate: (accountId, id, secret, overlapSeconds, from) =>
       sql`
         UPDATE webhook w
-        SET secret = ${secret}::bytea, previous_secret = w.secret,
+        SET secret = ${secret}::bytea, previous_secret = CASE WHEN ${overlapSeconds}::float8 > 0 THEN w.secret END,
             previous_until = app_now() + ${overlapSeconds}::float8 * interval '1 second'
         WHERE w.account_id = ${accountId} AND w.id = ${id} ${from === null ? sql`` : sql`AND w.secret = ${from}::bytea`}
         RETURNING w.id`.pipe(isAny, orDie),

@@ -48,6 +48,22 @@ const newSecret = Effect.sync(() => Redacted.make(`whsec_${randomBytes(32).toStr
 /** Identifies an encrypted secret without disclosing it. */
 const digestOf = (sealed: Uint8Array) => createHash("sha256").update(sealed).digest("base64url")
 
+/** The encrypted secrets of an account's webhooks. */
+const savedSecretsOf = (repo: WebhooksRepo["Type"], accountId: AccountId) =>
+  Effect.gen(function* () {
+    const saved: Array<SavedSecret> = []
+    for (const { id } of yield* repo.list(accountId))
+      for (const { current, previous } of Option.toArray(yield* repo.secrets(accountId, id)))
+        for (const sealed of previous === null ? [current] : [current, previous])
+          saved.push({
+            name: id,
+            owner: { accountId, webhookId: id },
+            sealed,
+            replace: (again) => repo.replaceSecret(accountId, id, sealed, again)
+          })
+    return saved
+  })
+
 /** The position before the place that `from` names. */
 const makePositionOf = (feed: ChangeFeed["Type"], repo: WebhooksRepo["Type"]) => (accountId: AccountId, from: string) =>
   Effect.gen(function* () {
@@ -149,7 +165,8 @@ const make = Effect.gen(function* () {
     secretDigest: (id: WebhookId) =>
       withAccountId((accountId) => Effect.map(sealedOf(accountId, id), ({ current }) => digestOf(current))),
     /**
-     * Replaces the secret. For 24 hours deliveries are signed with the previous secret too. `digest`: of the secret to replace.
+     * Replaces the secret. For 24 hours deliveries are signed with the previous secret too, unless SECRET_KEY does not decrypt it: such a
+     * secret signs nothing, and `secret rotate` would report it. `digest`: of the secret to replace.
      * SecretRotated: it is not the current one any more, so a form that is sent twice does not end the secret that receivers use.
      */
     rotate: Effect.fn("Webhooks.rotate")(function* (id: WebhookId, digest?: string) {
@@ -158,7 +175,8 @@ const make = Effect.gen(function* () {
       if (digest !== undefined && digest !== digestOf(current)) return yield* new SecretRotated()
       const { sealed, secret } = yield* seal(accountId, id)
       const from = digest === undefined ? null : current
-      if (!(yield* repo.rotate(accountId, id, sealed, overlapSeconds, from)))
+      const isReadable = Option.isSome(yield* Effect.option(box.open(current, { accountId, webhookId: id })))
+      if (!(yield* repo.rotate(accountId, id, sealed, isReadable ? overlapSeconds : 0, from)))
         return yield* Effect.zipRight(get(id), new SecretRotated())
       return { webhook: yield* get(id), secret }
     }),
@@ -167,24 +185,7 @@ const make = Effect.gen(function* () {
         Effect.flatMap(repo.delete(accountId, id), (isDeleted) => (isDeleted ? Effect.void : new NotFound()))
       ),
     /** Encrypts all secrets of an account with the current key. ValidationFailed: SECRET_KEY is not set. */
-    rotateSecrets: (accountId: AccountId) =>
-      encryptAgain(
-        Effect.gen(function* () {
-          const saved: Array<SavedSecret> = []
-          for (const { id } of yield* repo.list(accountId)) {
-            const secrets = yield* repo.secrets(accountId, id)
-            for (const { current, previous } of Option.toArray(secrets))
-              for (const sealed of previous === null ? [current] : [current, previous])
-                saved.push({
-                  name: id,
-                  owner: { accountId, webhookId: id },
-                  sealed,
-                  replace: (again) => repo.replaceSecret(accountId, id, sealed, again)
-                })
-          }
-          return saved
-        })
-      ),
+    rotateSecrets: (accountId: AccountId) => encryptAgain(savedSecretsOf(repo, accountId)),
     /** Deletes changes that were parked more than 30 days ago. Returns their number. */
     forget: repo.forget
   }

@@ -308,7 +308,12 @@ const makeRows = (
       change(accountId, id, (hook, millis) =>
         from !== null && !sameBytes(hook.secret, from)
           ? undefined
-          : { ...hook, secret, previousSecret: hook.secret, previousUntil: millis + overlapSeconds * 1_000 }
+          : {
+              ...hook,
+              secret,
+              previousSecret: overlapSeconds > 0 ? hook.secret : null,
+              previousUntil: millis + overlapSeconds * 1_000
+            }
       ),
     replaceSecret: (accountId, id, from, to) =>
       change(accountId, id, (hook) =>

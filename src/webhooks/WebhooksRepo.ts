@@ -79,7 +79,7 @@ export class WebhooksRepo extends Context.Tag("catalog/WebhooksRepo")<
     readonly setAside: (accountId: AccountId, id: WebhookId, limit: number) => Effect.Effect<ReadonlyArray<SetAside>>
     readonly secrets: (accountId: AccountId, id: WebhookId) => Effect.Effect<Option.Option<SealedSecrets>>
     /**
-     * Saves a new secret. The previous one stays valid for `overlapSeconds`. `from`: the encrypted secret to replace; null: any. False:
+     * Saves a new secret. The previous one stays valid for `overlapSeconds`; 0: it is deleted. `from`: the encrypted secret to replace; null: any. False:
      * there is no such webhook, or it has another secret.
      */
     readonly rotate: (

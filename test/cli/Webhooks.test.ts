@@ -64,6 +64,16 @@ describe.skipIf(!serverAnswers)("webhooks on the command line", () => {
         assert.strictEqual(lost.code, 1)
         assert.deepInclude(JSON.parse(lost.stdout).error.unreadable[0], { webhook_id: created.id })
 
+        const { webhooks: all } = yield* json("webhook", "list")
+        const helpless = commandsWith({ ...env, SECRET_KEY: "ef".repeat(32) })
+        for (const { id } of all)
+          assert.include(
+            yield* helpless.said("webhook", "rotate", id),
+            "SECRET_KEY does not decrypt the previous one, so messages are signed with the new one only."
+          )
+        assert.notInclude(yield* helpless.said("webhook", "show", created.id), "is signed with the previous secret too")
+        assert.deepStrictEqual(yield* helpless.json("secret", "rotate"), { rotated: 0, current: 2, unreadable: [] })
+
         assert.deepInclude(yield* json("webhook", "replay", created.id, "--from", "latest"), { position: 0 })
         assert.strictEqual(
           yield* refusal("webhook", "replay", created.id, "--from", "5"),

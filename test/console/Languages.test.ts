@@ -381,6 +381,7 @@ it("messages of services are translated with their values, and with what stands 
       "Der Import konnte nicht angewendet werden: die Datenbank hat einen Wert abgewiesen (23505); 3 von 5 Änderungen wurden angewendet."
     ],
     ["each item must be a URL", "jeder Eintrag muss eine URL sein"],
+    ["Each item must have at most 255 characters.", "Jeder Eintrag: darf höchstens 255 Zeichen haben."],
     ["Title can't be blank", "Title can't be blank"]
   ] as const)
     assert.strictEqual(wordsIn("de").say(text), german)

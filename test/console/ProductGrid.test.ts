@@ -352,6 +352,12 @@ layer(PagesServer, { excludeTestServices: true })("the grid of an entity", (it) 
       assert.include(cell, `aria-describedby="cell-${shop.id}-title-refusal" aria-invalid="true"`)
       assert.include(cell, `name="to-${files.id}" value="yes" checked`)
       assert.deepStrictEqual(sectionsOf(refused.text, "/entity/edit").hidden, form)
+      const tags = yield* save(cookie, {
+        ...(yield* openForm(cookie, stove, "tags", shop.id)),
+        value: typed,
+        do: "save"
+      })
+      assert.strictEqual(alertIn(tags), "Each item must have at most 255 characters.")
       const options = yield* save(cookie, { ...form, key: "options", value: "[]", seen: "x", do: "save" })
       assert.match(alertIn(options), /^This value is read-only; the allowed keys are title, /)
       yield* aReview(merchant)

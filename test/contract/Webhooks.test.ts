@@ -475,8 +475,11 @@ for (const engine of all) {
             yield* runDue
             assert.lengthOf(arrived(), 2)
             assert.match((yield* get(id)).problem ?? "", /^The webhook's secret cannot be decrypted: SECRET_KEY is not/)
-            // A new secret is enough, although the previous one is valid for a day and cannot be read.
+            // A new secret is enough, although the previous one cannot be read.
             const renewed = yield* webhooks.rotate(id)
+            // The previous secret signs nothing, so nobody is told that it does, and no later change of the key reports it.
+            assert.isNull(renewed.webhook.previous_secret_until)
+            assert.isNull(Option.getOrThrow(yield* repo.secrets(accountId, id)).previous)
             yield* advance(day / 2)
             yield* runDue
             const third = arrived()[2] ?? assert.fail("the change did not arrive")

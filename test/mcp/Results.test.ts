@@ -103,6 +103,48 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       })
   )
 
+  it.effect("an id that is missing or no id: the message names the tool that gives such ids", () =>
+    Effect.gen(function* () {
+      const base = yield* baseUrlOf
+      const { accountId } = yield* anAccount()
+      const { token } = yield* aConnection(accountId)
+      const cases = [
+        ["list_masters_v1", { channel_id: "europe" }, "list_masters_v1 gives channel_id."],
+        ["get_data_health_v1", { channel_id: "europe" }, "list_masters_v1 gives channel_id."],
+        ["list_store_sales_channels_v1", {}, "list_masters_v1 gives channel_id."],
+        ["list_products_v1", { collection_id: "sale" }, "list_collections_v1 gives collection_id."],
+        [
+          "get_projection_v1",
+          { channel_id: "europe" },
+          "list_masters_v1 gives master_id. get_master_v1 gives channel_id."
+        ],
+        ["get_drop_v1", { drop_id: "sale" }, "list_drops_v1 gives drop_id."],
+        [
+          "publish_master_v1",
+          { masters: [{ master_id: "tent", draft_revision: 1 }], channel_ids: ["europe"] },
+          "list_masters_v1 gives master_id. get_master_v1 gives channel_ids."
+        ]
+      ] as const
+      for (const [name, args, advice] of cases)
+        assert.include(
+          assertRefusal(base, yield* callWith(token)(name, args), "validation_failed"),
+          `Nothing was changed. ${advice} Correct this and call ${name} again.`
+        )
+      assert.include(
+        assertRefusal(
+          base,
+          yield* callWith(token)("list_masters_v1", { channel_id: "europe", limit: "9" }),
+          "validation_failed"
+        ),
+        "list_masters_v1 gives channel_id. Correct this"
+      )
+      assert.notInclude(
+        assertRefusal(base, yield* callWith(token)("list_masters_v1", { limit: "9" }), "validation_failed"),
+        "gives"
+      )
+    })
+  )
+
   it.effect("an unknown tool: -32602", () =>
     Effect.gen(function* () {
       const { accountId } = yield* anAccount()
@@ -140,8 +182,8 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
           ["get_market_v1", { market_id: unused }, "list_markets_v1"],
           ["get_drop_v1", { drop_id: unused }, "list_drops_v1"],
           ["list_metaobject_entries_v1", { definition_id: unused }, "list_metaobject_definitions_v1"],
-          ["list_store_sales_channels_v1", { channel_id: unused }, "get_master_v1"],
-          ["get_data_health_v1", { channel_id: unused }, "get_master_v1"],
+          ["list_store_sales_channels_v1", { channel_id: unused }, "list_masters_v1"],
+          ["get_data_health_v1", { channel_id: unused }, "list_masters_v1"],
           ["list_products_v1", { collection_id: unused }, "list_collections_v1"],
           [
             "update_projection_attributes_v1",
@@ -995,7 +1037,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       for (const name of ["list_products_v1", "list_masters_v1", "list_variants_v1", "list_collections_v1"]) {
         assert.strictEqual(
           assertRefusal(base, yield* call(name, { channel_id: unused }), "not_found"),
-          `Not found: this account has no record with channel_id ${unused}. Call get_master_v1 for ids that exist.`
+          `Not found: this account has no record with channel_id ${unused}. Call list_masters_v1 for ids that exist.`
         )
         assert.include(
           assertRefusal(base, yield* call(name, { pending: "true" }), "validation_failed"),

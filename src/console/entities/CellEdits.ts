@@ -85,9 +85,9 @@ export const lockedMessage = "Not saved: an import has locked the catalog. Accep
 
 export const sentence = (text: string) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}.`
 
-/** The issues as sentences that begin with `subject`. */
+/** The issues as sentences that begin with `subject`. Those of a list's items have a subject of their own. */
 export const sentencesOf = (subject: string, { issues }: ValidationFailed): string =>
-  issues.map(({ message }) => sentence(`${subject} ${message}`)).join(" ")
+  issues.map(({ message }) => sentence(message.startsWith("each item ") ? message : `${subject} ${message}`)).join(" ")
 
 /** Attempts of a write if others write other fields of the entity at the same time. */
 export const maxAttempts = 5

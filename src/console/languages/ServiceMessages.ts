@@ -104,6 +104,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "The earlier value",
   "The gallery",
   "This value",
+  "Each item",
   "The store's platform cannot be reached: {cause}.",
   "The values were sent to the store's platform, but {cause}: whether it accepted them is not known yet.",
   "The store's platform refused the request ({code}): {cause}",

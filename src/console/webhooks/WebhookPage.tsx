@@ -147,7 +147,13 @@ export const WebhookPage = ({
       {note !== undefined && <Note>{t.say(note)}</Note>}
       {secret !== undefined && (
         <Note>
-          <p>{t("The webhook has a new secret. For 24 hours messages are signed with both secrets.")}</p>
+          <p>
+            {webhook.previous_secret_until === null
+              ? t(
+                  "The webhook has a new secret. The previous one cannot be decrypted, so messages are signed with the new one only."
+                )
+              : t("The webhook has a new secret. For 24 hours messages are signed with both secrets.")}
+          </p>
           <NewSecret secret={secret} />
         </Note>
       )}

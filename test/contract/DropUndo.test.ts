@@ -1,0 +1,146 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Ref, Schedule } from "effect"
+import { firstPart, Undo } from "../../src/connections/Undo.ts"
+import { DemoFailures } from "../../src/demo/DemoFailures.ts"
+import type { Drop } from "../../src/drops/Drop.ts"
+import { Drops } from "../../src/drops/Drops.ts"
+import type { Actor } from "../../src/model/Actor.ts"
+import { ConnectionId, type DropId } from "../../src/model/Ids.ts"
+import { fromMillis, plusMicros } from "../../src/model/Timestamp.ts"
+import { layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { actingAs, anAccount, anEntity, Drafts, Stores } from "../../src/testing/index.ts"
+import { advance, ahead, layerMovableClock, layerStarted } from "../support/MovableClock.ts"
+import { serviceEngines } from "../support/ServiceEngines.ts"
+
+const hour = 3_600_000
+
+/** A variant that is live on a shop with a price of its own there, a drop of that price, and an agent. */
+const aSale = Effect.gen(function* () {
+  const { accountId, actor } = yield* anAccount()
+  const connectionId = yield* mintId(ConnectionId)
+  const agent: Actor = { _tag: "Connection", accountId, connectionId }
+  return yield* Effect.gen(function* () {
+    const drafts = yield* Drafts
+    const undo = yield* Undo
+    const { store } = yield* (yield* Stores).link({ domain: `${accountId}.demo.example`, platform: "demo" })
+    const tent = yield* anEntity("product", { title: "Tent" }, { on: [store] })
+    const small = yield* anEntity("variant", { title: "S", price: "12.00" }, { on: [store], of: tent })
+    const write = (by: Actor, price: string | null) =>
+      Effect.gen(function* () {
+        const { draft_revision } = yield* drafts.get(small, null)
+        yield* drafts.updateVersionAttributes(small, store.id, {
+          draft_revision,
+          attributes: [{ key: "price", value: price }]
+        })
+      }).pipe(actingAs(by), Effect.orDie)
+    yield* write(actor, "10.00")
+    const { request, settle } = yield* Publishing
+    const asked = yield* request(tent, store.id)
+    assert(asked.outcome === "requested")
+    const [record] = yield* settle([asked.publicationId], () => Effect.void)
+    assert.strictEqual(record?.state, "published")
+
+    const drops = yield* Drops
+    const now = Date.now() + (yield* Ref.get(ahead))
+    const sale = yield* drops.create({
+      name: "Sale",
+      starts_at: fromMillis(now + hour),
+      ends_at: fromMillis(now + 2 * hour),
+      timezone: "UTC",
+      changes: [{ entity_id: small, store_id: store.id, field: "price", value: "8.00" }]
+    })
+    /** Runs due steps until the drop has this status. */
+    const until = (status: Drop["status"], id: DropId = sale.id) =>
+      Effect.zipRight(drops.runDue, drops.get(id)).pipe(
+        Effect.repeat({ until: (drop) => drop.status === status, schedule: Schedule.spaced("10 millis") }),
+        Effect.orDie
+      )
+    /** Undoes all writes of the agent. Returns the values before that the review shows, and the price then. */
+    const undone = Effect.gen(function* () {
+      const reviewed = yield* undo.settledNow
+      const window = { since: plusMicros(reviewed, -24 * hour * 1000), until: reviewed }
+      const { fields } = yield* undo.review(connectionId, window, firstPart, 10)
+      yield* undo.run(connectionId, window, firstPart)
+      return { before: fields.map(({ before }) => before), price: yield* price }
+    })
+    const price = Effect.map(drafts.get(small, store.id), ({ attributes, overridden }) => ({
+      value: attributes.find(({ key }) => key === "price")?.value,
+      own: overridden.includes("price")
+    }))
+    return { actor, agent, store, until, undone, price, write }
+  }).pipe(actingAs(actor))
+}).pipe(Effect.orDie)
+
+type Sale = Effect.Effect.Success<typeof aSale>
+
+const inSale = <E, R>(body: (sale: Sale) => Effect.Effect<unknown, E, R>) =>
+  Effect.flatMap(aSale, (sale) => actingAs(sale.actor)(body(sale)))
+
+for (const engine of serviceEngines) {
+  describe.skipIf(engine.absent)(`an agent's write over a drop is undone, on ${engine.name}`, () => {
+    const TestLayer = Layer.merge(layerWorkers, layerStarted).pipe(
+      Layer.provideMerge(engine.layer),
+      Layer.provideMerge(layerMovableClock)
+    )
+    layer(TestLayer, { excludeTestServices: true })((it) => {
+      it.effect("while the drop lasts, to the value of the drop, which its end takes back", () =>
+        inSale(({ agent, price, undone, until, write }) =>
+          Effect.gen(function* () {
+            yield* advance(hour)
+            yield* until("applied")
+            yield* write(agent, "9.00")
+            assert.deepStrictEqual(yield* undone, { before: ["8.00"], price: { value: "8.00", own: true } })
+            yield* advance(hour)
+            yield* until("reverted")
+            assert.deepStrictEqual(yield* price, { value: "10.00", own: true })
+          })
+        )
+      )
+
+      it.effect("after the drop has ended, to the value before the drop", () =>
+        inSale(({ agent, undone, until, write }) =>
+          Effect.gen(function* () {
+            yield* advance(hour)
+            yield* until("applied")
+            yield* write(agent, "9.00")
+            yield* write(agent, "9.50")
+            yield* advance(hour)
+            yield* until("reverted")
+            assert.deepStrictEqual(yield* undone, { before: ["10.00"], price: { value: "10.00", own: true } })
+          })
+        )
+      )
+
+      it.effect("after the drop has ended, to the same value if a person wrote it after the drop", () =>
+        inSale(({ actor, agent, undone, until, write }) =>
+          Effect.gen(function* () {
+            yield* advance(hour)
+            yield* until("applied")
+            yield* write(actor, "8.50")
+            yield* write(actor, "8.00")
+            yield* write(agent, "9.00")
+            yield* advance(hour)
+            yield* until("reverted")
+            assert.deepStrictEqual(yield* undone, { before: ["8.00"], price: { value: "8.00", own: true } })
+          })
+        )
+      )
+
+      it.effect("if the drop failed, to the value before the drop", () =>
+        inSale(({ agent, store, undone, until, write }) =>
+          Effect.gen(function* () {
+            const failures = yield* DemoFailures
+            yield* failures.fail(store.domain, { kind: "refuse", percent: 100, delayMillis: 0 })
+            yield* advance(hour)
+            yield* until("applying")
+            yield* write(agent, "9.00")
+            yield* until("failed")
+            yield* failures.repair(store.domain)
+            assert.deepStrictEqual(yield* undone, { before: ["10.00"], price: { value: "10.00", own: true } })
+          })
+        )
+      )
+    })
+  })
+}
