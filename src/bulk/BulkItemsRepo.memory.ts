@@ -26,10 +26,10 @@ export const layerBulkItemsRepoMemory = Layer.effect(
           account?.history.findLast(
             ({ action, at, entityId }) => entityId === id && !publishActions.includes(action) && at <= begun
           )?.draft_revision
-        const added = ids.flatMap((id): ReadonlyArray<BulkItem> => {
+        const added = ids.map((id): BulkItem => {
           const entity = account?.entities.get(id)
-          if (entity?.aggregate.kind !== kind) return asOfBegin ? [] : [{ id, revision: noRevision }]
-          return [{ id, revision: (asOfBegin ? revisionAtBegin(id) : undefined) ?? entity.draftRevision }]
+          if (entity?.aggregate.kind !== kind) return { id, revision: noRevision }
+          return { id, revision: (asOfBegin ? revisionAtBegin(id) : undefined) ?? entity.draftRevision }
         })
         yield* updateAccount(store, accountId, (each) => ({
           ...each,

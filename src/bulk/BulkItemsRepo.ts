@@ -1,7 +1,8 @@
 import { SqlClient } from "@effect/sql"
-import { Context, Effect, Layer, Predicate } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { isAmongFirst } from "../database/FirstItems.ts"
-import { discardRows, findAll } from "../database/Rows.ts"
+import { insertAll } from "../database/Inserts.ts"
+import { findAll } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { publishActions } from "../drafts/History.ts"
 import type { EntityKind } from "../model/Attribute.ts"
@@ -14,8 +15,8 @@ export class BulkItemsRepo extends Context.Tag("catalog/BulkItemsRepo")<
   {
     /**
      * Adds these entities to a job, in this order after the place `after`, with the revisions of their drafts: the current ones, or with
-     * `asOfBegin` those that they had when the job was begun. Ids of unknown entities and of other kinds are added with `noRevision`, and
-     * with `asOfBegin` left out. Returns the number of the entities that exist.
+     * `asOfBegin` those that they had when the job was begun. Ids of unknown entities and of other kinds are added with `noRevision`. Returns
+     * the number of the others.
      */
     readonly stage: (
       accountId: AccountId,
@@ -49,37 +50,24 @@ export class BulkItemsRepo extends Context.Tag("catalog/BulkItemsRepo")<
          WHERE h.account_id = ${accountId} AND h.entity_id = e.id AND h.action <> ALL(${[...publishActions]}::text[])
            AND h.at <= (SELECT j.created_at FROM job j WHERE j.account_id = ${accountId} AND j.id = ${jobId})
          ORDER BY h.sequence DESC LIMIT 1)`
-      type Staged = Parameters<BulkItemsRepo["Type"]["stage"]>[2]
-      const stageExisting = (accountId: AccountId, jobId: JobId, { after, asOfBegin, ids, kind }: Staged) =>
-        Effect.map(
-          orDie(
+      return {
+        stage: (accountId, jobId, { after, asOfBegin, ids, kind }) =>
+          insertAll(
             sql`
               INSERT INTO bulk_item (account_id, job_id, place, entity_id, draft_revision)
-              SELECT e.account_id, ${jobId}::uuid, ${after}::integer + r.place::integer, e.id,
-                     ${asOfBegin ? sql`coalesce(${revisionAtBegin(accountId, jobId)}, e.draft_revision)` : sql`e.draft_revision`}
-              FROM unnest(${[...ids]}::uuid[]) WITH ORDINALITY AS r (id, place)
-              JOIN entity e ON e.account_id = ${accountId} AND e.id = r.id AND e.kind = ${kind}`.raw
+              SELECT own.account_id, ${jobId}::uuid, ${after}::integer + r.place::integer, r.id,
+                     CASE WHEN e.id IS NULL THEN ${noRevision}::integer
+                       ELSE ${asOfBegin ? sql`coalesce(${revisionAtBegin(accountId, jobId)}, e.draft_revision)` : sql`e.draft_revision`} END
+              FROM account_state own
+              CROSS JOIN unnest(${[...ids]}::uuid[]) WITH ORDINALITY AS r (id, place)
+              LEFT JOIN entity e ON e.account_id = ${accountId} AND e.id = r.id AND e.kind = ${kind}
+              WHERE own.account_id = ${accountId}
+              RETURNING draft_revision AS revision`,
+            ids.length
+          ).pipe(
+            Effect.map((rows) => rows.filter(({ revision }) => revision !== noRevision).length),
+            orDie
           ),
-          (result) => (Predicate.hasProperty(result, "rowCount") ? Number(result.rowCount) : 0)
-        )
-      /** Adds the ids to which `stageExisting` gave no place. */
-      const stageGone = (accountId: AccountId, jobId: JobId, { after, ids }: Staged) =>
-        sql`
-          INSERT INTO bulk_item (account_id, job_id, place, entity_id, draft_revision)
-          SELECT own.account_id, ${jobId}::uuid, ${after}::integer + r.place::integer, r.id, ${noRevision}::integer
-          FROM account_state own
-          CROSS JOIN unnest(${[...ids]}::uuid[]) WITH ORDINALITY AS r (id, place)
-          WHERE own.account_id = ${accountId} AND NOT EXISTS (
-            SELECT FROM bulk_item b
-            WHERE b.account_id = ${accountId} AND b.job_id = ${jobId} AND b.place = ${after}::integer + r.place::integer
-          )`.pipe(discardRows)
-      return {
-        stage: (accountId, jobId, staged) =>
-          Effect.gen(function* () {
-            const count = yield* stageExisting(accountId, jobId, staged)
-            if (!staged.asOfBegin && count < staged.ids.length) yield* stageGone(accountId, jobId, staged)
-            return count
-          }),
         take
       }
     })

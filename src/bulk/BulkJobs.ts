@@ -135,9 +135,8 @@ export const makeBulkKinds = Effect.gen(function* () {
       const looked = lookedPerItem * size
       const { ids, next } = yield* found.next(accountId, id, filtered, { after, looked, limit: looked })
       const [kind] = filtered.kinds
-      const added =
-        ids.length === 0 ? 0 : yield* repo.stage(accountId, id, { kind, ids, after: place, asOfBegin: true })
-      const all = collected + added
+      if (ids.length > 0) yield* repo.stage(accountId, id, { kind, ids, after: place, asOfBegin: true })
+      const all = collected + ids.length
       if (next !== null)
         return {
           _tag: "Progress",

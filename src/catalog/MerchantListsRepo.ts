@@ -114,7 +114,7 @@ const maxWindows = 5
 const makeWithRoom =
   (sql: SqlClient.SqlClient) =>
   <A, E, R>(read: Effect.Effect<A, E, R>) =>
-    sql.withTransaction(Effect.zipRight(sql`SELECT set_config('work_mem', '32MB', true)`, read))
+    sql.withTransaction(Effect.zipRight(sql`SET LOCAL work_mem = '32MB'`, read))
 
 /**
  * Reads a page in the first of three ways that has enough rows. First, up to `maxFew` matches by the indexes of the filters: enough if

@@ -68,7 +68,8 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
   // the store or removing it, which clears its overrides. Only the connection's writes after the edge can be undone, except those
   // that an earlier undo has undone (`undone`): the writes before it, back to the one whose old value the undo has restored. The
   // early steps of the query read digests and not values, because values may be long. The gallery's change by an addition to a store
-  // is no change of its own; `makeUndoAdditions` reads the additions.
+  // is no change of its own; `makeUndoAdditions` reads the additions. `OFFSET 0`: rows are looked up by their keys, also in an
+  // account that PostgreSQL's statistics do not include.
   const fields = findAll(
     Schema.Struct({
       ...WrittenField.omit("hasEditedParts", "isKept", "laterActor").fields,
@@ -157,11 +158,19 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
              ) END AS before,
              l.actor_kind AS "laterKind", l.actor_id AS "laterId", l.actor_name AS "laterName", l.undo_of AS "laterUndoOf"
       FROM found f
-      JOIN entity e ON e.account_id = ${about.accountId} AND e.id = f.entity_id
+      CROSS JOIN LATERAL (
+        SELECT e.id, e.kind, e.title, e.attributes FROM entity e
+        WHERE e.account_id = ${about.accountId} AND e.id = f.entity_id OFFSET 0
+      ) e
       LEFT JOIN store s ON s.account_id = ${about.accountId} AND s.id = f.store_id
-      LEFT JOIN store_version v ON v.account_id = ${about.accountId} AND v.entity_id = e.id AND v.store_id = f.store_id
-      LEFT JOIN entity_history l
-        ON l.account_id = ${about.accountId} AND l.entity_id = e.id AND l.sequence = f.later AND f.first_own IS NULL
+      LEFT JOIN LATERAL (
+        SELECT v.entity_id, v.overrides FROM store_version v
+        WHERE v.account_id = ${about.accountId} AND v.entity_id = f.entity_id AND v.store_id = f.store_id OFFSET 0
+      ) v ON true
+      LEFT JOIN LATERAL (
+        SELECT h.actor_kind, h.actor_id, h.actor_name, h.undo_of FROM entity_history h
+        WHERE h.account_id = ${about.accountId} AND h.entity_id = f.entity_id AND h.sequence = f.later AND f.first_own IS NULL OFFSET 0
+      ) l ON true
       LEFT JOIN LATERAL (${ofEndedDrop(about.accountId)}) d ON true
       ${sql.literal(planCustom)}`
   )

@@ -291,7 +291,8 @@ const ServerRows = Schema.NonEmptyArray(
     version: Schema.String,
     name: Schema.String,
     timezone: Schema.String,
-    timeout: Schema.String
+    timeout: Schema.String,
+    hasCitus: Schema.Boolean
   })
 )
 
@@ -320,7 +321,8 @@ const openServer = (options: ServerOptions) =>
         new Promise<pg.QueryResult>((resolve, reject) => {
           pool.query(
             `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version,
-               current_database() AS name, current_setting('TimeZone') AS timezone, current_setting('statement_timeout') AS timeout`,
+               current_database() AS name, current_setting('TimeZone') AS timezone, current_setting('statement_timeout') AS timeout,
+               current_setting('citus.shard_count', true) IS NOT NULL AS "hasCitus"`,
             [],
             (error, result) => (error ? reject(error) : resolve(result))
           )
@@ -346,6 +348,7 @@ const openServer = (options: ServerOptions) =>
     if (server.number < 150_000) {
       return yield* new DatabaseTooOld({ version: server.version })
     }
+    pool.isCoordinator = server.hasCitus
     const missing = options.pooler === "transaction" ? missingSettings(server) : undefined
     if (missing !== undefined) return yield* unreachable(missing, false)
     const pools = yield* openNodePools(options, pool)

@@ -154,16 +154,20 @@ const timeoutsOf = (deadlines: Deadlines, pool: PoolName) => {
 }
 
 /**
- * Settings behind a pooler in transaction mode, where sessions cannot keep settings. The message that begins a
- * transaction sets its timeouts. A statement outside transactions has the timeout of the server's role.
+ * The message that begins a transaction. Behind a pooler in transaction mode sessions cannot keep settings, so it sets the timeouts; a
+ * statement outside transactions has the timeout of the server's role. On a cluster the coordinator's sessions at the nodes do not have
+ * the settings of its own session, so Citus sends them the lock timeout, and each later SET LOCAL of the transaction. The timeout is set
+ * in a block, because Citus would send the text of the whole message.
  */
-export const pooledSessionOf = (deadlines: Deadlines, pool: PoolName) => ({
-  ...keepAliveOf(deadlines),
-  begin: [
-    "BEGIN",
-    ...Object.entries(timeoutsOf(deadlines, pool)).map(([name, millis]) => `SET LOCAL ${name} = ${millis}`)
-  ].join("; ")
-})
+export const beginOf = (deadlines: Deadlines, pool: PoolName, pooler: Pooler, isCluster: boolean): string => {
+  const timeouts = timeoutsOf(deadlines, pool)
+  const ofPooled = Object.entries(timeouts).map(([name, millis]) => `SET LOCAL ${name} = ${millis}`)
+  const ofCluster = [
+    "SET LOCAL citus.propagate_set_commands = 'local'",
+    `DO 'BEGIN SET LOCAL lock_timeout = ${timeouts.lock_timeout}; END'`
+  ]
+  return ["BEGIN", ...(pooler === "transaction" ? ofPooled : []), ...(isCluster ? ofCluster : [])].join("; ")
+}
 
 /** The settings of a pool's sessions. They are part of the start-up packet, so they need no round trip. */
 export const sessionOf = (deadlines: Deadlines, pool: PoolName) => {

@@ -4,13 +4,14 @@ import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { measuring, metrics, readBeforeExport, type Series } from "../telemetry/Metrics.ts"
 import { everyNode, NodeDown, NodeStates, StatementAccount } from "./ClusterNodes.ts"
 import {
+  beginOf,
   clientDeadlines,
   type Deadlines,
+  keepAliveOf,
   type MainPool,
   type Pooler,
   type PoolName,
   type PoolSizes,
-  pooledSessionOf,
   poolOf,
   sessionOf,
   unwatch,
@@ -55,6 +56,9 @@ interface Lane {
   readonly pool: pg.Pool
   /** The number of connections that the pool may have, unless the server is full. */
   readonly max: number
+  /** The message that begins a transaction. */
+  readonly begin: string
+  readonly beginOnCluster: string
   /** Connections that are open. The pool counts those that it is opening too. */
   readonly opened: Set<pg.PoolClient>
   readonly semaphores: RateLimitSemaphores
@@ -142,6 +146,8 @@ const demandOf = (nodes: NodeStates): Demand => {
 export class ServerPools {
   readonly options: pg.PoolConfig
   readonly nodes: NodeStates
+  /** Whether the server is the coordinator of a cluster. Known after the first statement. */
+  isCoordinator = false
   /** Connections in use by statements that need a node. */
   private readonly onNodes = new Set<WatchedClient>()
   private readonly lanes: Readonly<Record<MainPool, Lane>>
@@ -168,7 +174,7 @@ export class ServerPools {
     const open = (kind: PoolName, max: number, label: string): Lane => {
       const config: WatchedConfig = {
         ...session,
-        ...(pooler === "transaction" ? pooledSessionOf : sessionOf)(deadlines, kind),
+        ...(pooler === "transaction" ? keepAliveOf(deadlines) : sessionOf(deadlines, kind)),
         newConnectionMillis: deadlines.connection,
         max
       }
@@ -179,6 +185,8 @@ export class ServerPools {
         name: label,
         pool,
         max,
+        begin: beginOf(deadlines, kind, pooler, false),
+        beginOnCluster: beginOf(deadlines, kind, pooler, true),
         opened: new Set(),
         semaphores: new RateLimitSemaphores(limitsOf(shares, max)),
         nodes: new RateLimitSemaphores(nodeLimitsOf(shares, max)),
@@ -313,6 +321,8 @@ export class ServerPools {
         const watched = watchedOf(client)
         watched.holds = holds
         watched.deadlineMillis = this.deadlineOf[workload]
+        // An export sets the isolation level of its transaction, which is refused after a block. It waits for no lock.
+        watched.begin = this.isCoordinator && workload !== "export" ? lane.beginOnCluster : lane.begin
         if (node !== undefined) {
           watched.node = node
           this.onNodes.add(watched)

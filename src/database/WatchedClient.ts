@@ -41,8 +41,6 @@ export type Query = (error: Error | undefined, result: pg.QueryResult) => void
  */
 export interface WatchedConfig extends Omit<pg.PoolConfig, "connectionTimeoutMillis"> {
   readonly newConnectionMillis?: number
-  /** The statement that begins a transaction, instead of BEGIN. */
-  readonly begin?: string
   /** Whether the server may be a standby. Default: false. */
   readonly allowsStandby?: boolean
 }
@@ -50,9 +48,8 @@ export interface WatchedConfig extends Omit<pg.PoolConfig, "connectionTimeoutMil
 /** A client with deadlines: if a statement is not answered in time, the connection is closed. */
 export class WatchedClient extends pg.Client {
   constructor(config: WatchedConfig = {}) {
-    const { allowsStandby = false, begin = "BEGIN", newConnectionMillis: connectionTimeoutMillis = 0 } = config
+    const { allowsStandby = false, newConnectionMillis: connectionTimeoutMillis = 0 } = config
     super({ ...config, connectionTimeoutMillis })
-    this.begin = begin
     // The server reports this setting at connect and when it changes. A balancer may send connections to a standby that
     // is about to be promoted.
     this.wire.on("parameterStatus", ({ parameterName, parameterValue }) => {
@@ -65,8 +62,8 @@ export class WatchedClient extends pg.Client {
     })
   }
 
-  /** The statement that begins a transaction. */
-  readonly begin: string
+  /** The message that begins a transaction. */
+  begin = "BEGIN"
 
   /** Whether interrupted statements are cancelled. */
   protected readonly cancels: boolean = true

@@ -161,11 +161,12 @@ export const makeScan = (
     Effect.gen(function* () {
       const scan: ScanOf = { accountId, dimension, storeId }
       // A step reads many rows, but must find everything except the changed entities by key. A plan that reads whole
-      // tables would make each step as slow as a full scan.
+      // tables would make each step as slow as a full scan. On a cluster the nodes get each SET LOCAL, but no `set_config`.
       yield* sql`
-        SELECT set_config(s.name, s.value, true)
-        FROM (VALUES ('statement_timeout', '10min'), ('work_mem', '64MB'), ('jit', 'off'), ('enable_seqscan', 'off'),
-                     ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off')) AS s (name, value)`
+        DO 'BEGIN
+          SET LOCAL statement_timeout = ''10min''; SET LOCAL work_mem = ''64MB''; SET LOCAL jit = off;
+          SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;
+        END'`
       // Drawn before anything is read: callers with lower numbers see the scan with the rules that they had written.
       const run = yield* nextRun
       const plan = yield* readPlan(scan)

@@ -2,8 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect, Schema, Struct } from "effect"
 import { likePattern, type Needle } from "../catalog/SearchText.ts"
 import { insertAll } from "../database/Inserts.ts"
-import { findAll, findSingle } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
+import { discardRows, findAll, findSingle } from "../database/Rows.ts"
 import { HistoryActor } from "../drafts/History.ts"
 import type { AccountId, ImportId, StoreId } from "../model/Ids.ts"
 import { ConflictDecision, DecisionTally, ImportConflict, maxNamedConflicts } from "./Import.ts"
@@ -125,7 +124,7 @@ export const makeImportConflictStatements = Effect.gen(function* () {
   return {
     /** Stages conflicts. They are undecided and belong to one store. */
     stageConflicts: (accountId: AccountId, id: ImportId, storeId: StoreId, conflicts: ReadonlyArray<StagedConflict>) =>
-      orDie(
+      discardRows(
         insertAll(
           sql`
             INSERT INTO import_conflict (account_id, run_id, ordinal, entity_id, store_id, field, accepted, draft_value,

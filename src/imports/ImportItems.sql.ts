@@ -3,7 +3,6 @@ import { Array as Arr, Effect, Schema } from "effect"
 import { likePattern, type Needle } from "../catalog/SearchText.ts"
 import { insertAll } from "../database/Inserts.ts"
 import { discardRows, findAll, withoutChecks } from "../database/Rows.ts"
-import { orDie } from "../database/SqlErrors.ts"
 import { StagedChangeJson } from "../drafts/CatalogChange.ts"
 import type { AccountId, EntityId, ImportId } from "../model/Ids.ts"
 import { PendingEntity } from "../publishing/PublicationRecord.ts"
@@ -13,7 +12,7 @@ import { isPlanned, type ReviewList, type StagedItem, searchedIn } from "./Stage
 /** Stages items, with the words by which a search finds them. */
 const makeStage =
   (sql: SqlClient.SqlClient) => (accountId: AccountId, id: ImportId, items: ReadonlyArray<StagedItem>) =>
-    orDie(
+    discardRows(
       insertAll(
         sql`
           INSERT INTO import_item (account_id, run_id, ordinal, entities, changes, list, search_text)

@@ -161,7 +161,7 @@ const withoutMarkup = (html: string) =>
     .trim()
 
 /** The text of a page, without its markup. */
-export const textOf = ({ text }: Answer) => withoutMarkup(/<main[\s\S]*<\/main>/.exec(text)?.[0] ?? "")
+export const textOf = ({ text }: Pick<Answer, "text">) => withoutMarkup(/<main[\s\S]*<\/main>/.exec(text)?.[0] ?? "")
 
 /** The two cells of each row of the table with a caption, without their markup. */
 export const rowsOf = ({ text }: Answer): ReadonlyArray<readonly [head: string, cell: string]> => {

@@ -2,11 +2,16 @@ import { randomUUID } from "node:crypto"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted } from "effect"
+import { MerchantListsRepo } from "../../src/catalog/MerchantListsRepo.ts"
 import * as Database from "../../src/database/Database.ts"
+import { defaultDeadlines, Workload } from "../../src/database/Deadlines.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
 import { statementsOf } from "../../src/database/Migrations.ts"
 import { allAccounts } from "../../src/database/PlannerHints.ts"
+import { codeOf, isSqlError } from "../../src/database/SqlErrors.ts"
+import { ExportsRepo } from "../../src/exports/ExportsRepo.ts"
+import { HealthRepo } from "../../src/health/HealthRepo.ts"
 import { EntityId, StoreId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
@@ -376,6 +381,86 @@ describe.skipIf(!TestDatabase.isClusterThere)("statements of requests on a clust
           const planted = transactionsOf(name)
           assert.isAtLeast(planted.prepared, 2)
           assert.isAtLeast(planted.connections, 2)
+        }).pipe(Effect.provide(services))
+      })
+    )
+
+    it.effect("the nodes get the settings of a transaction, and of the scans and lists that run in it", () =>
+      Effect.gen(function* () {
+        const { services } = yield* reportingWith([])
+        yield* Effect.gen(function* () {
+          const { accountId } = yield* anAccount({ domains: ["a.example"] })
+          const sql = yield* SqlClient.SqlClient
+          const { scan } = yield* HealthRepo
+          const { count } = yield* MerchantListsRepo
+          const names = "port,work_mem,jit,enable_seqscan,enable_hashjoin,enable_mergejoin,statement_timeout"
+          const settings = sql<{ readonly value: string }>`
+            SELECT current_setting(n) AS value
+            FROM account_state s CROSS JOIN unnest(string_to_array(${names}, ',')) AS n
+            WHERE s.account_id = ${accountId}`.pipe(Effect.map((rows) => rows.map(({ value }) => value)))
+          const during = (program: Effect.Effect<unknown>) => sql.withTransaction(Effect.zipRight(program, settings))
+          const usual = yield* during(Effect.void)
+          const [coordinator] = yield* sql`SELECT current_setting('port') AS port`
+          const [port, workMemory, ...others] = usual
+          assert.notStrictEqual(port, coordinator?.port)
+          assert.notInclude(["32MB", "64MB"], workMemory)
+          const ofScan = yield* during(scan(accountId, "completeness", null))
+          assert.deepStrictEqual(ofScan, [port, "64MB", "off", "off", "off", "off", "10min"])
+          assert.deepStrictEqual(yield* during(count(accountId, "product", { needles: [] })), [port, "32MB", ...others])
+          assert.deepStrictEqual(yield* during(Effect.void), usual, "a later transaction")
+        }).pipe(Effect.provide(services))
+      })
+    )
+
+    it.effect("the nodes get the isolation level of an export", () =>
+      Effect.gen(function* () {
+        const { services } = yield* reportingWith([])
+        yield* Effect.gen(function* () {
+          const { accountId } = yield* anAccount()
+          const sql = yield* SqlClient.SqlClient
+          const { inSnapshot } = yield* ExportsRepo
+          const level = sql`
+            SELECT current_setting('transaction_isolation') AS level FROM account_state WHERE account_id = ${accountId}`
+          assert.deepStrictEqual(
+            yield* Effect.provideService(
+              inSnapshot(() => level),
+              Workload,
+              "export"
+            ),
+            [{ level: "repeatable read" }]
+          )
+        }).pipe(Effect.provide(services))
+      })
+    )
+
+    it.effect("a wait for a lock at a node ends as such, before the time of the statement", () =>
+      Effect.gen(function* () {
+        const { services } = yield* reportingWith([])
+        yield* Effect.gen(function* () {
+          const { accountId } = yield* anAccount({ domains: ["a.example"] })
+          const url = yield* TestDatabase.TestDatabaseUrl
+          const lock = Effect.flatMap(
+            SqlClient.SqlClient,
+            (sql) => sql`SELECT FROM account_state WHERE account_id = ${accountId} FOR UPDATE`
+          )
+          const [held, ended] = yield* Effect.all([Effect.makeLatch(), Effect.makeLatch()])
+          const inTransaction = (program: Effect.Effect<unknown, unknown, SqlClient.SqlClient>) =>
+            Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(program))
+          yield* Effect.fork(inTransaction(Effect.all([lock, held.open, ended.await])))
+          yield* held.await
+          const impatient = Database.layerServer({
+            url,
+            deadlines: { ...defaultDeadlines, lock: 300, write: 15_000, background: 6_000 }
+          })
+          for (const workload of ["write", "background"] as const) {
+            const error = yield* Effect.flip(inTransaction(lock)).pipe(
+              Effect.provideService(Workload, workload),
+              Effect.provide(Layer.fresh(impatient))
+            )
+            assert(isSqlError(error))
+            assert.strictEqual(codeOf(error), "55P03", workload)
+          }
+          yield* ended.open
         }).pipe(Effect.provide(services))
       })
     )

@@ -1,5 +1,5 @@
 import { Cause, Effect, Exit, Schedule } from "effect"
-import type { EntityId } from "../../src/model/Ids.ts"
+import type { ConnectionId, EntityId } from "../../src/model/Ids.ts"
 import { type Answer, aConnectionTo, message, messageIn, type Result, send } from "../mcp/Connector.ts"
 import { hangLimit } from "../support/HangLimit.ts"
 import type { Tally } from "./AccountLoad.ts"
@@ -31,6 +31,7 @@ export interface WorkerState {
 export interface Client extends Tally {
   /** The token of a connection that may publish. */
   readonly connection: string
+  readonly connectionId: ConnectionId
   readonly worker: WorkerState
   /** All products of the account; undefined: too many to read them in one page. */
   readonly entityIds: ReadonlySet<EntityId> | undefined
@@ -48,9 +49,10 @@ export interface Client extends Tally {
 export const aClient = (tally: Tally, worker: WorkerState, entityIds: ReadonlySet<EntityId> | undefined) =>
   Effect.map(
     aConnectionTo(base, tally.accountId),
-    ({ token }): Client => ({
+    ({ connectionId, token }): Client => ({
       ...tally,
       connection: token,
+      connectionId,
       worker,
       entityIds,
       revision: undefined,
@@ -65,7 +67,7 @@ export const aClient = (tally: Tally, worker: WorkerState, entityIds: ReadonlySe
 const envelope = /^\{"error":\{"code":"unavailable","message":"[^"]+","request_id":"req_[0-9a-f-]+"\}\}$/
 
 /** Notes a refusal with 503, which is wrong if the account's worker is up. Its text has the request's id, by which the log is searched. */
-const refuse = (
+export const refuse = (
   client: Client,
   what: "refusedReads" | "refusedWrites",
   sentAt: number,
@@ -84,7 +86,7 @@ const refuse = (
 }
 
 /** Sends a request to a process that is up. Undefined: the process was killed meanwhile. */
-const ask = (processes: ReadonlyArray<ServedProcess>, client: Client, sent: Parameters<typeof send>[1]) =>
+export const ask = (processes: ReadonlyArray<ServedProcess>, client: Client, sent: Parameters<typeof send>[1]) =>
   Effect.gen(function* () {
     const up = processes.filter(({ isUp }) => isUp)
     const chosen = up[Math.floor(Math.random() * up.length)]
@@ -105,10 +107,10 @@ const ask = (processes: ReadonlyArray<ServedProcess>, client: Client, sent: Para
     return undefined
   })
 
-const toServer = { host: new URL(base).host }
+export const toServer = { host: new URL(base).host }
 
 /** Calls a tool. `lost`: without an answer, or refused with 503, so the outcome is unknown. */
-const call = (
+export const call = (
   processes: ReadonlyArray<ServedProcess>,
   client: Client,
   name: string,
@@ -194,7 +196,7 @@ interface Page {
 }
 
 /** Reads a page of a list. Undefined: no answer, or 503. */
-const page = (processes: ReadonlyArray<ServedProcess>, client: Client, query: string) =>
+export const page = (processes: ReadonlyArray<ServedProcess>, client: Client, query: string) =>
   Effect.gen(function* () {
     const sentAt = performance.now()
     const path = `/api/v1/products?${query}`

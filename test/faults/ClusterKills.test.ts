@@ -13,6 +13,7 @@ import { query } from "../support/RunDatabases.ts"
 import { amount, runsPlanted } from "../support/Volume.ts"
 import { aLoadedAccount, loaded, lostWrites, productTitles } from "./AccountLoad.ts"
 import { aClient, base, recoveryMillis, untilIdle, type WorkerState, walking, working } from "./ClusterClients.ts"
+import { aMerchantOf, lostWork, trading, workOf } from "./ClusterMerchants.ts"
 import { report } from "./Dice.ts"
 import { directWrites } from "./DirectWrites.ts"
 import { acknowledgeEarly, canStart, type OwnCluster, ownCluster, servicesOn, settingsOf } from "./OwnCluster.ts"
@@ -26,6 +27,8 @@ const accounts = setting("CATALOG_TEST_ACCOUNTS", 20, 1_000)
 const minutes = setting("CATALOG_TEST_MINUTES", 1, 30)
 
 const productsOfSmall = 20
+/** Accounts whose users work on pages. */
+const merchantCount = 3
 const processCount = 2
 /** How long a worker is down, and the pause after each kill. */
 const downMillis = 3_000
@@ -41,7 +44,7 @@ const fillLarge = async (url: string) => {
     await query(url, `UPDATE ${table} SET last_publish_status = 'published' WHERE last_publish_status = 'pending'`)
 }
 
-/** Accounts whose products are written, published and read: the large one first. */
+/** Accounts whose products are written, published and read, the large one first, and accounts with users of pages. */
 const makeClients = (cluster: OwnCluster, workers: ReadonlyMap<string, WorkerState>) =>
   Effect.gen(function* () {
     const [large] = yield* Effect.promise(() => query(cluster.url, "SELECT id FROM account"))
@@ -52,7 +55,7 @@ const makeClients = (cluster: OwnCluster, workers: ReadonlyMap<string, WorkerSta
       actor: { _tag: "Cli", accountId },
       token: Redacted.value(key.token)
     })
-    const small = yield* Effect.forEach(Array.from({ length: accounts }), (_, place) =>
+    const small = yield* Effect.forEach(Array.from({ length: accounts + merchantCount }), (_, place) =>
       Effect.gen(function* () {
         const tally = yield* aLoadedAccount(`Merchant ${place}`)
         const ids = yield* Effect.replicateEffect(mintId(EntityId), productsOfSmall - 1)
@@ -71,9 +74,13 @@ const makeClients = (cluster: OwnCluster, workers: ReadonlyMap<string, WorkerSta
       const worker = workers.get(nodes.find((node) => node.accounts.some((each) => each.id === id))?.address ?? "")
       return worker ?? assert.fail(`account ${id} is on no worker`)
     }
-    return yield* Effect.forEach([{ tally: largeTally, ids: undefined }, ...small], ({ ids, tally }) =>
+    const all = yield* Effect.forEach([{ tally: largeTally, ids: undefined }, ...small], ({ ids, tally }) =>
       aClient(tally, workerOf(tally.accountId), ids)
     )
+    return {
+      clients: all.slice(0, -merchantCount),
+      merchants: yield* Effect.forEach(all.slice(-merchantCount), aMerchantOf)
+    }
   })
 
 /** A process of the service that can be killed and started again. */
@@ -175,10 +182,11 @@ const underKills = (cluster: OwnCluster) =>
       ])
     )
     const startedAt = new Date(yield* Clock.currentTimeMillis).toISOString()
-    const clients = yield* makeClients(cluster, workers)
+    const { clients, merchants } = yield* makeClients(cluster, workers)
     const processes = yield* Effect.all(Array.from({ length: processCount }, () => aProcess(cluster)))
     const pace = { pauseMillis: Math.max(200, clients.length * 50), startedAt }
     for (const client of clients) yield* Effect.forkScoped(working(processes, client, pace))
+    for (const merchant of merchants) yield* Effect.forkScoped(trading(processes, merchant, pace.pauseMillis))
     let isOver = false
     const [large] = clients
     assert(large !== undefined)
@@ -186,8 +194,8 @@ const underKills = (cluster: OwnCluster) =>
 
     const { kills, recoveries } = yield* killing(cluster, processes, workers)
     isOver = true
-    for (const client of clients) client.isPaused = true
-    yield* untilIdle(clients)
+    for (const client of [...clients, ...merchants]) client.isPaused = true
+    yield* untilIdle([...clients, ...merchants])
     const walks = yield* Fiber.join(walker)
 
     const sql = yield* SqlClient.SqlClient
@@ -198,13 +206,14 @@ const underKills = (cluster: OwnCluster) =>
     for (const reason of processes.flatMap(({ refusals }) => refusals())) reasons[reason] = (reasons[reason] ?? 0) + 1
     return {
       clients,
+      merchants,
       kills,
       reasons,
       recoveries,
       walks,
       verdicts: yield* Effect.forEach(clients, ({ accountId }) => judgePublishingOf(accountId)),
-      lost: lostWrites(clients, yield* productTitles),
-      wrong: clients
+      lost: [...lostWrites(clients, yield* productTitles), ...(yield* lostWork(merchants))],
+      wrong: [...clients, ...merchants]
         .flatMap(({ accountId, wrong }) => wrong.map((what) => `${accountId} ${what}`))
         .map((what) => [what, ...processes.flatMap(({ loggedAbout }) => loggedAbout(what))].join("\n"))
     }
@@ -216,7 +225,8 @@ describe.skipIf(!canStart)("a large account beside small ones on a cluster", () 
     () =>
       Effect.gen(function* () {
         const cluster = yield* ownCluster(fillLarge)
-        const { clients, kills, lost, reasons, recoveries, verdicts, walks, wrong } = yield* underKills(cluster)
+        const { clients, kills, lost, merchants, reasons, recoveries, verdicts, walks, wrong } =
+          yield* underKills(cluster)
         const sum = (count: (client: (typeof clients)[number]) => number) => clients.map(count).reduce((a, b) => a + b)
         const refused = sum(({ refusedReads, refusedWrites }) => refusedReads + refusedWrites)
         // On a machine that has no processor time for the service, requests wait too long for a connection, whatever node they need. Such
@@ -231,6 +241,7 @@ describe.skipIf(!canStart)("a large account beside small ones on a cluster", () 
           writes: sum(({ writes }) => writes),
           reads: sum(({ reads }) => reads),
           walks,
+          work: workOf(merchants),
           publishes: sum(({ published }) => published),
           publications: verdicts.reduce((count, { volume }) => count + volume.published, 0),
           refused,
@@ -254,6 +265,7 @@ describe.skipIf(!canStart)("a large account beside small ones on a cluster", () 
           assert.strictEqual(volume.failed, 0)
         }
         for (const { published, reads, writes } of clients) assert.isTrue(writes >= 3 && reads >= 3 && published >= 1)
+        for (const [work, count] of Object.entries(workOf(merchants))) assert.isAtLeast(count, minutes, work)
         assert.deepStrictEqual(unexplained.slice(0, 20), [])
         assert.isAtLeast(walks, 1)
         assert.isAtLeast(Math.min(kills.processes, kills.workers), Math.ceil(minutes))

@@ -9,7 +9,7 @@ import { layerWatch } from "../../src/database/ClusterNodesRepo.ts"
 import * as Database from "../../src/database/Database.ts"
 import * as Distribution from "../../src/database/Distribution.ts"
 import * as Migrations from "../../src/database/Migrations.ts"
-import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
+import { ServicesOnDatabase } from "../../src/Services.ts"
 import { signalChildren } from "../support/OwnServers.ts"
 import { readNodes } from "../support/ReadNodes.ts"
 import { query } from "../support/RunDatabases.ts"
@@ -112,8 +112,7 @@ export const ownCluster = (fill: (url: string) => Promise<void> = async () => {}
 
 /** All services on the cluster. */
 export const servicesOn = ({ url }: OwnCluster) =>
-  Services.pipe(
-    Layer.provideMerge(RepositoriesOnDatabase),
+  ServicesOnDatabase.pipe(
     Layer.provideMerge(
       layerWatch(Effect.provide(readNodes, Database.layerServer({ url: Redacted.make(url), maxConnections: 1 })))
     ),
