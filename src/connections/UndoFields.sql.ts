@@ -159,8 +159,7 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
              l.actor_kind AS "laterKind", l.actor_id AS "laterId", l.actor_name AS "laterName", l.undo_of AS "laterUndoOf"
       FROM found f
       CROSS JOIN LATERAL (
-        SELECT e.id, e.kind, e.title, e.attributes FROM entity e
-        WHERE e.account_id = ${about.accountId} AND e.id = f.entity_id OFFSET 0
+        SELECT e.id, e.kind, e.title, e.attributes FROM entity e WHERE e.account_id = ${about.accountId} AND e.id = f.entity_id OFFSET 0
       ) e
       LEFT JOIN store s ON s.account_id = ${about.accountId} AND s.id = f.store_id
       LEFT JOIN LATERAL (
