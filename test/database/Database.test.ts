@@ -89,11 +89,12 @@ const oldServer = listening((socket) => {
           Buffer.concat([
             message(
               "T",
-              int16(5),
+              int16(6),
               column("number", 23),
-              ...["version", "name", "timezone", "timeout"].map((name) => column(name, 25))
+              ...["version", "name", "timezone", "timeout"].map((name) => column(name, 25)),
+              column("hasCitus", 16)
             ),
-            message("D", int16(5), ...["140011", "14.11", "catalog", "UTC", "0"].map(field)),
+            message("D", int16(6), ...["140011", "14.11", "catalog", "UTC", "0", "f"].map(field)),
             message("C", Buffer.from("SELECT 1\0")),
             ready
           ])

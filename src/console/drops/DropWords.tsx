@@ -20,7 +20,7 @@ const outcomeWords: Readonly<Record<DropOutcome, Sentence>> = {
   applied: "Applied",
   failed: "Failed",
   reverted: "Restored",
-  skipped: "Left alone: somebody edited it meanwhile"
+  skipped: "Left alone: somebody edited it. The store keeps the value of the drop until that edit is published."
 }
 
 export const statusOf = (status: DropStatus) => statusWords[status]
