@@ -9,23 +9,12 @@ import * as Migrations from "../../src/database/Migrations.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { freePort } from "../support/FreePort.ts"
 import { initialize, noServer, run, start, stop, urlOn } from "../support/OwnServers.ts"
+import { mountTmpfs, noTmpfs } from "../support/Tmpfs.ts"
 import { amount } from "../support/Volume.ts"
 import { aTenant, client, type Seen, serving, tally } from "./Stalls.ts"
 
 /** Why no server with a small disk can be created on this machine; undefined: it can. */
-const obstacle = (() => {
-  if (noServer !== undefined) return noServer
-  const folder = mkdtempSync(join(tmpdir(), "catalog-mount-"))
-  try {
-    run("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", folder])
-    run("umount", [folder])
-    return undefined
-  } catch {
-    return "no tmpfs can be mounted here"
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-})()
+const obstacle = noServer ?? noTmpfs
 
 if (obstacle !== undefined) console.warn(`The suite of a full disk is SKIPPED: ${obstacle}`)
 
@@ -36,7 +25,7 @@ const aSmallServer = Effect.acquireRelease(
     const disk = join(folder, "disk")
     const data = join(disk, "data")
     run("mkdir", [disk])
-    run("mount", ["-t", "tmpfs", "-o", "size=128m", "tmpfs", disk])
+    mountTmpfs(disk, "128m")
     run("chown", ["-R", "postgres:postgres", folder])
     const port = await freePort()
     initialize(data, "-X", join(folder, "wal"))

@@ -6,30 +6,15 @@ import { Effect } from "effect"
 import { catalogProcess, prepareDataDirectory, serveCatalog } from "../support/CommandLine.ts"
 import { orHangs } from "../support/HangLimit.ts"
 import { run } from "../support/OwnServers.ts"
+import { mountTmpfs, noTmpfs } from "../support/Tmpfs.ts"
 
-const mount = (folder: string, size: string) => run("mount", ["-t", "tmpfs", "-o", `size=${size}`, "tmpfs", folder])
-
-/** Why no small disk can be created on this machine; undefined: it can. */
-const obstacle = (() => {
-  const folder = mkdtempSync(join(tmpdir(), "catalog-mount-"))
-  try {
-    mount(folder, "1m")
-    run("umount", [folder])
-    return undefined
-  } catch {
-    return "no tmpfs can be mounted here"
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-})()
-
-if (obstacle !== undefined) console.warn(`The suite of the embedded database on a full disk is SKIPPED: ${obstacle}`)
+if (noTmpfs !== undefined) console.warn(`The suite of the embedded database on a full disk is SKIPPED: ${noTmpfs}`)
 
 /** A disk on which the write-ahead log of an embedded database soon finds no space for its next file of 16 MB. */
 const aSmallDisk = Effect.acquireRelease(
   Effect.sync(() => {
     const disk = mkdtempSync(join(tmpdir(), "catalog-disk-"))
-    mount(disk, "90m")
+    mountTmpfs(disk, "90m")
     return { disk, grow: () => run("mount", ["-o", "remount,size=400m", disk]) }
   }),
   ({ disk }) =>
@@ -39,7 +24,7 @@ const aSmallDisk = Effect.acquireRelease(
     })
 )
 
-const products = 6_000
+const products = 600
 
 /** A product export of about 30 MB. */
 const largeExport = () =>
@@ -48,11 +33,11 @@ const largeExport = () =>
     ...Array.from(
       { length: products },
       (_, at) =>
-        `p${at},Product ${at},${Array.from({ length: 250 }, (_, part) => Math.sin(at * 250 + part)).join(" ")},Size,M,SKU-${at},10.00`
+        `p${at},Product ${at},${Array.from({ length: 2_500 }, (_, part) => Math.sin(at * 2_500 + part)).join(" ")},Size,M,SKU-${at},10.00`
     )
   ].join("\n")
 
-describe.skipIf(obstacle !== undefined)("the embedded database on a full disk", () => {
+describe.skipIf(noTmpfs !== undefined)("the embedded database on a full disk", () => {
   it.scopedLive("ends the process with the reason, and the next process continues when there is space", () =>
     Effect.gen(function* () {
       const { disk, grow } = yield* aSmallDisk
