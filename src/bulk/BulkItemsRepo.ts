@@ -16,7 +16,7 @@ export class BulkItemsRepo extends Context.Tag("catalog/BulkItemsRepo")<
     /**
      * Adds these entities to a job, in this order after the place `after`, with the revisions of their drafts: the current ones, or with
      * `asOfBegin` those that they had when the job was begun. Ids of unknown entities and of other kinds are added with `noRevision`. Returns
-     * the number of the others.
+     * the number of entities with a revision.
      */
     readonly stage: (
       accountId: AccountId,

@@ -53,14 +53,14 @@ interface DemoAccess {
   readonly link: string
 }
 
-/** How to run commands of this build: by npm if it started the process, which it does not in the container image. */
+/** How to run commands of this build: by npm if npm started the process. The container image starts Node itself. */
 const commandLine = Effect.map(Effect.orDie(Config.option(Config.string("npm_lifecycle_event"))), (script) =>
   Option.isSome(script) ? "npm run catalog --" : `node ${relative(process.cwd(), process.argv[1] ?? "")}`
 )
 
 /** Commands that give access on later starts, because the secrets of the first start cannot be shown again. */
-const waysIn = (accounts: number, commandLine: string): ReadonlyArray<string> => {
-  const command = (words: string) => `${commandLine} ${words}`
+const waysIn = (accounts: number, program: string): ReadonlyArray<string> => {
+  const command = (words: string) => `${program} ${words}`
   if (accounts === 0) return [`First account:           ${command("account create --name NAME --email EMAIL")}`]
   const account = accounts === 1 ? "" : " --account ID"
   return [
@@ -117,7 +117,7 @@ const Greeting = (config: AppConfig) =>
         link: setPasswordLink(baseUrl, Redacted.value(invitation.token))
       }))
       const ways = yield* Option.match(shown, {
-        onNone: () => Effect.map(commandLine, (words) => waysIn(accounts, words)),
+        onNone: () => Effect.map(commandLine, (program) => waysIn(accounts, program)),
         onSome: (access) =>
           process.stdout.isTTY
             ? Effect.succeed(secretsOf(baseUrl, access))

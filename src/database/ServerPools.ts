@@ -259,7 +259,7 @@ export class ServerPools {
    * server cannot be told. Until then the client must get no other statement, which could be cancelled instead. A cancellation that
    * overtakes its statement has no effect at the server, so it is repeated after a pause.
    */
-  private cancelRunning(client: WatchedClient, then: () => void, pauseMillis = 50): void {
+  private cancelRunning(client: WatchedClient, then: () => void, pauseMillis = 100): void {
     const { serverProcess } = client
     if (serverProcess === undefined) {
       then()

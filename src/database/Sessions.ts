@@ -2,7 +2,7 @@ import { Redacted } from "effect"
 import pg from "pg"
 import type { Pooler } from "./Deadlines.ts"
 import { planCustom } from "./PlannerHints.ts"
-import { WatchedClient } from "./WatchedClient.ts"
+import { type ServerError, WatchedClient } from "./WatchedClient.ts"
 
 const maxStatementNames = 1_000
 
@@ -43,9 +43,7 @@ const withoutCancellation = (Client: typeof WatchedClient): typeof WatchedClient
 /** The embedded engine has one connection, so none is left for a cancellation. `onPanic`: the engine has stopped, and answers nothing more. */
 export const makeEmbeddedClient = (onPanic: (reason: string) => void): typeof WatchedClient =>
   class extends withoutCancellation(makePreparingClient()) {
-    protected override noteError(
-      error: Error & { readonly code?: string; readonly severity?: string | undefined }
-    ): void {
+    protected override noteError(error: ServerError): void {
       if (error.severity === "PANIC") onPanic(error.message)
       super.noteError(error)
     }

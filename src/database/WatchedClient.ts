@@ -33,6 +33,9 @@ class CommitUnconfirmed extends Error {
 
 const isUnconfirmedCommit = (warning: string) => warning.startsWith("failed to commit transaction on ")
 
+/** An error, with the members that PostgreSQL's own errors have. */
+export type ServerError = Error & Partial<Pick<pg.DatabaseError, "code" | "severity">>
+
 export type Query = (error: Error | undefined, result: pg.QueryResult) => void
 
 /**
@@ -115,14 +118,17 @@ export class WatchedClient extends pg.Client {
 
   /** Waits until no statement runs, but no longer than this. `then` is told whether one still does. */
   whenIdle(maxMillis: number, then: (isBusy: boolean) => void): void {
+    if (!this.isBusy) {
+      then(false)
+      return
+    }
     const end = () => {
-      clearTimeout(timer)
+      unwatch(watching)
       this.onIdle = () => {}
       then(this.isBusy)
     }
-    const timer = setTimeout(end, maxMillis)
+    const watching = watch(maxMillis, end)
     this.onIdle = end
-    if (!this.isBusy) end()
   }
 
   /** The connection of the protocol. `@types/pg` does not declare this member of a client. */
@@ -190,7 +196,7 @@ export class WatchedClient extends pg.Client {
     }
   }
 
-  protected noteError(error: Error & { readonly code?: string; readonly severity?: string | undefined }): void {
+  protected noteError(error: ServerError): void {
     if (this.node !== undefined && error.code === cancelledCode) {
       this.isStuck = true
       this.abandon(error)

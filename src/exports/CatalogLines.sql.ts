@@ -154,26 +154,26 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
 
   const readHead = findSingle(Head)(
     (accountId: AccountId, entities: number, selected: SelectedCount | null) => sql`
-        SELECT json_build_object(
-                 'type', 'catalog', 'format', 1, 'account_id', a.account_id, 'version', a.version,
-                 'exported_at', rfc3339(app_now()), 'entities', ${entities}::integer
-                 ${
-                   selected === null
-                     ? sql``
-                     : sql`, 'selected', json_build_object('kind', ${selected.kind}::text, 'count', ${selected.count}::integer)`
-                 }
-               )::text AS line,
-               ARRAY(
-                 SELECT json_build_object(
-                   'type', 'store', 'id', s.id, 'domain', s.domain, 'name', s.name, 'platform', s.platform,
-                   'primary_locale', s.primary_locale, 'locales', s.locales, 'currency', s.currency
-                 )::text
-                 FROM store s
-                 WHERE s.account_id = ${accountId} AND s.status = 'linked'
-                 ORDER BY s.domain COLLATE "C", s.id
-               ) AS stores
-        FROM account_state a
-        WHERE a.account_id = ${accountId}`
+      SELECT json_build_object(
+               'type', 'catalog', 'format', 1, 'account_id', a.account_id, 'version', a.version,
+               'exported_at', rfc3339(app_now()), 'entities', ${entities}::integer
+               ${
+                 selected === null
+                   ? sql``
+                   : sql`, 'selected', json_build_object('kind', ${selected.kind}::text, 'count', ${selected.count}::integer)`
+               }
+             )::text AS line,
+             ARRAY(
+               SELECT json_build_object(
+                 'type', 'store', 'id', s.id, 'domain', s.domain, 'name', s.name, 'platform', s.platform,
+                 'primary_locale', s.primary_locale, 'locales', s.locales, 'currency', s.currency
+               )::text
+               FROM store s
+               WHERE s.account_id = ${accountId} AND s.status = 'linked'
+               ORDER BY s.domain COLLATE "C", s.id
+             ) AS stores
+      FROM account_state a
+      WHERE a.account_id = ${accountId}`
   )
 
   const readVariants = findAll(Schema.Struct({ id: EntityId }))(

@@ -243,6 +243,9 @@ const isTextType = (itemType: string) => textTypes.has(itemType) || itemType.end
 /** An item of a list as the value of a single field. */
 export const textOfItem = (item: unknown): string => (Predicate.isString(item) ? item : JSON.stringify(item))
 
+/** The begin of a problem that an item of a list has. Other problems have no subject. */
+export const eachItem = "each item"
+
 const misfitBy = (types: TypeRules, rule: KeyRule, value: string): string | undefined => {
   if (value === "") return undefined
   const type = itemTypeOf(rule.type)
@@ -255,7 +258,7 @@ const misfitBy = (types: TypeRules, rule: KeyRule, value: string): string | unde
   if (minItems !== undefined && items.length < minItems) return `must have at least ${minItems} items`
   for (const item of items.map(textOfItem)) {
     const wrong = textMisfit(item) ?? itemMisfit(rule, type, item, value.length, types)
-    if (wrong !== undefined) return `each item ${wrong}`
+    if (wrong !== undefined) return `${eachItem} ${wrong}`
   }
   return undefined
 }

@@ -3,6 +3,7 @@ import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { Drafts, type LayerUpdate, type Sheet } from "../../drafts/Drafts.ts"
 import { NotFound, type PimLocked, type RevisionConflict, type ValidationFailed } from "../../model/Errors.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
+import { eachItem } from "../../model/KeyRule.ts"
 import { decoded, idOf } from "../PageHandlers.ts"
 import { type CellRefusal, cellFields, type Editing } from "./CellForm.tsx"
 import { fromTyped, sameTyped } from "./CellInput.ts"
@@ -87,7 +88,7 @@ export const sentence = (text: string) => `${text[0]?.toUpperCase() ?? ""}${text
 
 /** The issues as sentences that begin with `subject`. Those of a list's items have a subject of their own. */
 export const sentencesOf = (subject: string, { issues }: ValidationFailed): string =>
-  issues.map(({ message }) => sentence(message.startsWith("each item ") ? message : `${subject} ${message}`)).join(" ")
+  issues.map(({ message }) => sentence(message.startsWith(eachItem) ? message : `${subject} ${message}`)).join(" ")
 
 /** Attempts of a write if others write other fields of the entity at the same time. */
 export const maxAttempts = 5

@@ -1,6 +1,6 @@
 import { Either } from "effect"
 import type { EntityKind } from "../../model/Attribute.ts"
-import { misfitOf } from "../../model/KeyRule.ts"
+import { eachItem, misfitOf } from "../../model/KeyRule.ts"
 import { builtInRules, maxIndexedCharacters } from "../../model/KeyRules.ts"
 import { quoted } from "../ImportedProduct.ts"
 import { isWebAddress } from "../StoreValue.ts"
@@ -20,9 +20,6 @@ export const lineBreaks = (text: string): number => {
   }
   return count
 }
-
-/** The beginning of a misfit of an item of a list. */
-const eachItem = "each item"
 
 /** Adds an attribute's bounds to a cell rule. */
 export const within =
