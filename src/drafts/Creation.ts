@@ -17,6 +17,7 @@ import {
   readOptions,
   titleByOptions
 } from "../model/ProductOptions.ts"
+import { handleOf } from "../model/SameValue.ts"
 import { textMisfit } from "../model/Text.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
 import { maxGallery, typesFor, unlessAny } from "./DraftWrite.ts"
@@ -351,15 +352,12 @@ const decideMedia = (
     ]
   })
 
-/** A handle made of a title, as Shopify makes it; empty if the title has no letters and digits. */
-export const handleOf = (title: string): string =>
-  title
-    .normalize("NFKC")
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, "-")
+/** A handle made of a title; empty if the title has no letters and digits. */
+export const handleOfTitle = (title: string): string =>
+  handleOf(title.normalize("NFKC"))
     .slice(0, 200)
     // The end may be half of a letter.
-    .replaceAll(/^-+|[-\p{Cs}]+$/gu, "")
+    .replaceAll(/[-\p{Cs}]+$/gu, "")
 
 /** The entity that a new one belongs to: the product of a variant, or the entity whose gallery shows a picture. */
 export const ownerOf = (entity: NewEntity): EntityId | null =>

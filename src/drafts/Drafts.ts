@@ -11,7 +11,7 @@ import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import { CatalogChange, type Decision, type LockedCatalog, type Target } from "./CatalogChange.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
-import { decideCreation, handleOf, type NewEntity, ownerOf } from "./Creation.ts"
+import { decideCreation, handleOfTitle, type NewEntity, ownerOf } from "./Creation.ts"
 import {
   type AttributesUpdate,
   checkUpdate,
@@ -186,7 +186,7 @@ const makeWithHandle = (catalog: CatalogRepo["Type"]) => (accountId: AccountId, 
   Effect.gen(function* () {
     if (entity._tag !== "Product" && entity._tag !== "Collection") return entity
     const valueIn = (key: string) => entity.attributes.find((edit) => edit.key === key)?.value ?? ""
-    const base = handleOf(valueIn("title"))
+    const base = handleOfTitle(valueIn("title"))
     if (valueIn("handle") !== "" || base === "") return entity
     let handle = base
     for (let number = 2; number <= maxHandles; number++) {

@@ -94,11 +94,11 @@ export const sameValue = (key: string, type: string, left: string, right: string
   return Either.isRight(one) && Either.isRight(other) && one.right === other.right
 }
 
-/** A handle as platforms keep it: letters and digits in lower case, and a hyphen for all between them. */
+/** A handle as platforms keep it: letters and digits in lower case, and a hyphen for all between them. A mark is part of its letter. */
 export const handleOf = (text: string): string =>
   text
     .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}_-]+/gu, "-")
+    .replaceAll(/[^\p{L}\p{M}\p{N}_-]+/gu, "-")
     .replaceAll(/-{2,}/g, "-")
     .replaceAll(/^-|-$/g, "")
 

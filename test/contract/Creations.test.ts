@@ -280,6 +280,7 @@ for (const engine of featureServiceEngines) {
             assert.strictEqual(yield* handleOf("  Zelt & Über-Zelt! "), "zelt-über-zelt")
             assert.strictEqual(yield* handleOf("Zelt, über Zelt"), "zelt-über-zelt-2")
             assert.strictEqual(yield* handleOf("دلة قهوة"), "دلة-قهوة")
+            assert.strictEqual(yield* handleOf("ที่นอน ①"), "ที่นอน-1")
             assert.isUndefined(yield* handleOf("!!!"))
             assert.strictEqual(yield* handleOf(`a${"\u{20000}".repeat(120)}`), `a${"\u{20000}".repeat(99)}`)
             assert.strictEqual(yield* handleOf("Tent", { handle: "own" }), "own")
