@@ -19,7 +19,6 @@ import { BaseUrl } from "./http/BaseUrl.ts"
 import { Readiness } from "./http/Health.ts"
 import * as Http from "./http/Http.ts"
 import { RequestDeadlines } from "./http/RequestDeadlines.ts"
-import { SpanPercent } from "./http/Spans.ts"
 import { combine, type Surface } from "./http/Surface.ts"
 import { makeMcpSurface } from "./mcp/McpGate.ts"
 import { authorizationServer } from "./oauth/AuthorizationServer.tsx"
@@ -110,8 +109,7 @@ export const serverOf = (config: AppConfig) =>
   ).pipe(
     Layer.provide(Readiness.layer(isServing)),
     Layer.provide(budgetOf(config)),
-    Layer.provide(Layer.succeed(RequestDeadlines, config.requestBounds)),
-    Layer.provide(Layer.succeed(SpanPercent, config.spanPercent))
+    Layer.provide(Layer.succeed(RequestDeadlines, config.requestBounds))
   )
 
 /** Whether a new connection, outside of all pools, to the PostgreSQL server works. Always false for the embedded database. */

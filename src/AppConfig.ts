@@ -69,10 +69,8 @@ export interface AppConfig {
   readonly logFormat: LogFormat
   /** ACCESS_LOG: json writes a line for each request to stderr. Default off. */
   readonly accessLog: (typeof accessLogs)[number]
-  /** TRACE_PERCENT: the share of requests whose spans are logged, in percent. Default 0; no effect while traces are exported by OTLP. */
-  readonly spanPercent: number
   /**
-   * METRICS_PORT, METRICS_HOST and the OTEL_... settings (`OtlpSettings`): exports of metrics, traces and logs. Default: none.
+   * METRICS_PORT, METRICS_HOST, TRACE_PERCENT and the OTEL_... settings (`OtlpSettings`): exports of metrics, traces and logs. Default: none.
    */
   readonly telemetry: TelemetrySettings
   /** RATE_LIMIT_PER_KEY and RATE_LIMIT_PER_ACCOUNT: requests per minute. Defaults 120 and 240. */
@@ -344,13 +342,13 @@ const settings: Config.Config<AppConfig> = Config.all({
   previousSecretKey: encryptionKey("SECRET_KEY_PREVIOUS"),
   logFormat: oneOf("LOG_FORMAT", logFormats, "pretty"),
   accessLog: oneOf("ACCESS_LOG", accessLogs, "off"),
-  spanPercent: wholeNumber("TRACE_PERCENT", 0, "must be a whole percentage, 0 to 100", (value) => value <= 100),
   telemetry: Config.all({
     metricsPort: Config.option(
       givenNumber("METRICS_PORT", "must be a port number, 0 to 65535", (value) => value <= 65_535)
     ),
     metricsHost: text("METRICS_HOST", "127.0.0.1"),
-    otlp
+    otlp,
+    tracePercent: wholeNumber("TRACE_PERCENT", 0, "must be a whole percentage, 0 to 100", (value) => value <= 100)
   }),
   budgets: Config.all({
     perKey: requests("RATE_LIMIT_PER_KEY", 120),

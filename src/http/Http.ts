@@ -10,7 +10,7 @@ import { HasReplica } from "../database/Replica.ts"
 import { Unavailable } from "../model/Errors.ts"
 import { Programs } from "../programs/Programs.ts"
 import { metrics } from "../telemetry/Metrics.ts"
-import type { Tracing } from "../telemetry/Tracing.ts"
+import { CurrentTracing, type Tracing } from "../telemetry/Tracing.ts"
 import { boundBodies } from "./BodiesInFlight.ts"
 import { type Bounds, defaultBounds } from "./Bounds.ts"
 import { Documents, documentRoutes } from "./Documents.ts"
@@ -25,7 +25,7 @@ import { toOriginForm } from "./RequestHead.ts"
 import { observeRequests, type WriteAccessLog } from "./RequestLog.ts"
 import type { Refuse } from "./RequestState.ts"
 import { makeRouteTable, type Route, routesOf } from "./RouteTable.ts"
-import { requestTracing, startTraced } from "./Spans.ts"
+import { startTraced } from "./Spans.ts"
 import { noSurface, type Surface } from "./Surface.ts"
 
 const ownRoutes = [...routesOf(RestApi), ...documentRoutes, ...healthRoutes]
@@ -57,6 +57,7 @@ const serve = <R>(
 /** Keeps only the services that the router and the handlers need, because the router copies them for each request. */
 const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof serve<never>>>>) => typeof context =
   Context.pick(
+    CurrentTracing,
     Workload,
     HasReplica,
     Programs,
@@ -71,7 +72,7 @@ const needs: (context: Context.Context<Layer.Layer.Context<ReturnType<typeof ser
 const serveWith = <R>(surface: Surface<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      const tracing = yield* requestTracing
+      const tracing = yield* CurrentTracing
       const served = serve(surface, Layer.succeedContext(yield* Effect.context<R | GateServices>()), tracing)
       yield* Effect.mapInputContext(Layer.buildWithScope(served, yield* Effect.scope), needs).pipe(
         Effect.provideService(Workload, "request"),

@@ -1,51 +1,9 @@
 import { HttpMiddleware, type HttpServerRequest, type HttpServerResponse } from "@effect/platform"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
-import { Context, Effect, Exit, identity, Option, Runtime, Tracer } from "effect"
-import { makeSampler, parentOf } from "../telemetry/Sampling.ts"
-import { RequestTracing, type Tracing } from "../telemetry/Tracing.ts"
+import { Effect, identity } from "effect"
+import { parentOf } from "../telemetry/Sampling.ts"
+import type { Tracing } from "../telemetry/Tracing.ts"
 import type { RequestState } from "./RequestState.ts"
-
-/** The share of requests whose spans are logged, in percent. */
-export class SpanPercent extends Context.Reference<SpanPercent>()("catalog/SpanPercent", {
-  defaultValue: (): number => 0
-}) {}
-
-/** Logs each span when it ends, with its duration in milliseconds. */
-const loggingTracer = Effect.gen(function* () {
-  const native = yield* Effect.tracer
-  const runtime = yield* Effect.runtime()
-  const log = ({ name, parent, spanId, traceId }: Tracer.Span, nanos: bigint, exit: Exit.Exit<unknown, unknown>) =>
-    Effect.annotateLogs(Effect.logInfo(`span ${name}`), {
-      ms: Number(nanos) / 1_000_000,
-      outcome: Exit.isSuccess(exit) ? "success" : "failure",
-      traceId,
-      spanId,
-      ...Option.match(parent, { onNone: () => ({}), onSome: (outer) => ({ parentId: outer.spanId }) })
-    })
-  return Tracer.make({
-    context: native.context,
-    span: (...options) => {
-      const span = native.span(...options)
-      const end = span.end.bind(span)
-      span.end = (endTime, exit) => {
-        end(endTime, exit)
-        Runtime.runFork(runtime, log(span, endTime - span.status.startTime, exit))
-      }
-      return span
-    }
-  })
-})
-
-/**
- * How requests are traced: exported by OTLP if that is configured, else logged if TRACE_PERCENT is set. Undefined: no request is
- * traced.
- */
-export const requestTracing: Effect.Effect<Tracing | undefined> = Effect.gen(function* () {
-  const exported = yield* RequestTracing
-  const percent = yield* SpanPercent
-  if (exported !== undefined || percent === 0) return exported
-  return { tracer: yield* loggingTracer, sample: makeSampler("parentbased_traceidratio", percent / 100) }
-})
 
 /**
  * Starts a server with the tracer of its requests, which is off until a request is sampled: spans of every request would cost a

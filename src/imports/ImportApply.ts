@@ -23,6 +23,7 @@ import { makeImportJobs } from "./ImportJobs.ts"
 import type { ImportLeases } from "./ImportLeases.ts"
 import type { ReportProgress } from "./ImportStaging.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
+import { traceImport } from "./ImportTraces.ts"
 import { omitOvertaken, resolveConflicts } from "./plan/ImportPlan.ts"
 import type { ReadAnswer } from "./refresh/StoreAnswers.ts"
 import { isPlanned, type LeasedRun, type StagedItem } from "./StagedImport.ts"
@@ -186,8 +187,9 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
       const total = plannedOf(summary)
       let done = applied
       const applyNext = (batch: Batch) =>
-        Effect.flatMap(applyBatch(lease, batch), (items) => {
-          if (items === "unanswered") return Effect.as(readStore(lease, report), "answered" as const)
+        Effect.flatMap(traceImport("batch", accountId, id)(applyBatch(lease, batch)), (items) => {
+          if (items === "unanswered")
+            return Effect.as(traceImport("answer", accountId, id)(readStore(lease, report)), "answered" as const)
           done = Math.min(done + items.length, total)
           return faults
             .at(items.length > 0 ? "committed" : "applied")

@@ -15,6 +15,7 @@ import type { ImportReview } from "./ImportReview.ts"
 import type { ReadSource } from "./ImportSources.ts"
 import type { Compared } from "./ImportStaging.ts"
 import { ImportsRepo } from "./ImportsRepo.ts"
+import { traceImport } from "./ImportTraces.ts"
 
 /** Maximum number of comparisons during which the account can be changed. Each change meanwhile makes a comparison useless. */
 const maxOpenComparisons = 2
@@ -58,12 +59,13 @@ export const makeImportStart = (
       Effect.gen(function* () {
         const work = Effect.gen(function* () {
           yield* faults.at("created")
-          const source = yield* read
+          const source = yield* traceImport("reading", accountId, id)(read)
+          const compare = traceImport("comparison", accountId, id)(source.compare)
           for (let attempt = 0; attempt < maxOpenComparisons; attempt++)
-            if (yield* review.enter(accountId, id, yield* source.compare)) return
+            if (yield* review.enter(accountId, id, yield* compare)) return
           yield* review.lock(accountId, id)
           yield* faults.at("locked")
-          yield* review.enter(accountId, id, yield* source.compare)
+          yield* review.enter(accountId, id, yield* compare)
         }).pipe(Effect.scoped)
         const onLost = Effect.flatMap(Effect.orDie(getRun(accountId, id)), ({ phase }) =>
           phase === "reviewing" ? Effect.void : leaseExpired(origin)

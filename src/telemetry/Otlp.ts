@@ -8,7 +8,7 @@ import { Backlog } from "./Backlog.ts"
 import { measuring, metrics, readGauges } from "./Metrics.ts"
 import type { OtlpSettings, OtlpSignal } from "./OtlpSettings.ts"
 import { makeSampler } from "./Sampling.ts"
-import { RequestTracing } from "./Tracing.ts"
+import { CurrentTracing } from "./Tracing.ts"
 
 /** Maximum number of spans or log records in one export, and maximum number that wait for the next one. */
 const maxBatch = 512
@@ -83,7 +83,7 @@ export const layerOtlp = (settings: OtlpSettings): Layer.Layer<never, never, Bac
     shutdownTimeout
   })
   const tracer = Layer.scoped(
-    RequestTracing,
+    CurrentTracing,
     Effect.map(OtlpTracer.make(optionsOf("traces")), (made) => ({
       tracer: made,
       sample: makeSampler(settings.sampler, settings.samplerRatio)

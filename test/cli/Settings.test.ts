@@ -26,8 +26,7 @@ describe("settings", () => {
         previousSecretKey: Option.none(),
         logFormat: "pretty",
         accessLog: "off",
-        spanPercent: 0,
-        telemetry: { metricsPort: Option.none(), metricsHost: "127.0.0.1", otlp: Option.none() },
+        telemetry: { metricsPort: Option.none(), metricsHost: "127.0.0.1", otlp: Option.none(), tracePercent: 0 },
         budgets: { perKey: 120, perAccount: 240 },
         bounds: {
           bytes: 67_108_864,

@@ -2,11 +2,12 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer, Logger } from "effect"
 import { afterAll, beforeAll, vi } from "vitest"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { ImportId } from "../../src/model/Ids.ts"
+import { layerSpanLog } from "../../src/telemetry/SpanLog.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { type Answer, anEndlessBody, ask, PagesServer } from "../oauth/PagesServer.ts"
 import {
@@ -233,6 +234,24 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
       const away = yield* ask("/imports", { form: formOf({}) })
       assert.deepStrictEqual([away.status, away.headers.get("location")], [303, "/sign-in?return_to=%2F&unsent=form"])
       assert.deepStrictEqual(yield* runs, before)
+    })
+  )
+})
+
+/** The names of the spans that were logged. */
+const spans: Array<string> = []
+const recorder = Logger.make(({ message }) => {
+  const [, name] = /^span (.*)$/.exec(String(message)) ?? []
+  if (name !== undefined) spans.push(name)
+})
+const traced = PagesServer.pipe(Layer.provide(layerSpanLog(100)), Layer.provide(Logger.add(recorder)), Layer.fresh)
+
+layer(traced, { excludeTestServices: true })("an upload with TRACE_PERCENT=100", (it) => {
+  it.effect("has traces for the work after its answer", () =>
+    Effect.gen(function* () {
+      const { actor, send } = yield* atImports
+      yield* untilPhase({ actor }, begun(yield* send({})), "reviewing")
+      assert.includeMembers(spans, ["POST /imports", "import reading", "import comparison"])
     })
   )
 })

@@ -1,7 +1,7 @@
 import { HttpClient, HttpClientRequest } from "@effect/platform"
 import { assert, it } from "@effect/vitest"
 import { Effect, HashMap, Layer, Logger, Option } from "effect"
-import { SpanPercent } from "../../src/http/Spans.ts"
+import { layerSpanLog } from "../../src/telemetry/SpanLog.ts"
 import { anAccount, testServer } from "../../src/testing/index.ts"
 
 interface Span {
@@ -28,7 +28,7 @@ const spansAt = (percent: number) =>
       })
     )
     const server = testServer({ perKey: 100_000, perAccount: 100_000 }).pipe(
-      Layer.provide(Layer.succeed(SpanPercent, percent)),
+      Layer.provide(layerSpanLog(percent)),
       Layer.provide(recording),
       Layer.fresh
     )

@@ -21,7 +21,8 @@ const observed = (exports: Exports, settings: Readonly<Record<string, string>>) 
       layerTelemetry({
         metricsHost: "127.0.0.1",
         metricsPort: Option.fromNullable(exports.metricsPort),
-        otlp: Option.fromNullable(exports.otlp)
+        otlp: Option.fromNullable(exports.otlp),
+        tracePercent: 0
       })
     ),
     Layer.provideMerge(BacklogMetrics.layer),

@@ -1,9 +1,14 @@
 import type { HttpApp, HttpMiddleware, HttpServer } from "@effect/platform"
 import { Context, Effect, FiberRef, Scope } from "effect"
 import { Workload } from "../../database/Deadlines.ts"
+import { CurrentTracing } from "../../telemetry/Tracing.ts"
 
-/** The services with which the fiber of a request starts. Handlers got their services when they were built. */
+/**
+ * The services with which the fiber of a request starts. Handlers got their services when they were built. `CurrentTracing`, which is
+ * there only if traces are on, is for work that a request begins in the background.
+ */
 const pick: (context: Context.Context<Scope.Scope>) => Context.Context<Scope.Scope> = Context.pick(
+  CurrentTracing,
   Workload,
   Scope.Scope
 )
