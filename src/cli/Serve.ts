@@ -30,6 +30,7 @@ import { documentationPath } from "../http/Documents.ts"
 import { withRequestId } from "../http/RequestIds.ts"
 import * as BacklogMetrics from "../programs/BacklogMetrics.ts"
 import { layerWorkers as jobWorkers } from "../programs/JobWorker.ts"
+import { makeStartChecks } from "../programs/StartChecks.sql.ts"
 import * as Sweeper from "../programs/Sweeper.ts"
 import { layerWorkers } from "../publishing/Publishing.ts"
 import { servicesOf } from "../Services.ts"
@@ -104,7 +105,7 @@ const greeting = (baseUrl: string, ways: ReadonlyArray<string>) =>
 
 /** Creates and shows the demo's key after the server listens: a start that fails would lose a key that is shown only once. */
 const Greeting = (config: AppConfig) =>
-  Layer.effectDiscard(
+  Layer.scopedDiscard(
     Effect.gen(function* () {
       const { address } = yield* HttpServer.HttpServer
       const { length: accounts } = yield* (yield* Accounts).list
@@ -128,6 +129,7 @@ const Greeting = (config: AppConfig) =>
               ])
       })
       yield* Console.log(greeting(baseUrl, ways))
+      yield* Effect.forkScoped((yield* makeStartChecks)(baseUrl))
     })
   )
 

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto"
-import { type Cause, Clock, Duration, Effect } from "effect"
+import { type Cause, Duration, Effect } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import type { AccountId } from "../model/Ids.ts"
+import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import type { AccountEventsRepo, WorkState } from "./AccountEventsRepo.ts"
 import type { OpenStream } from "./EventStream.ts"
 import { workKinds } from "./WorkEvent.ts"
@@ -12,7 +13,7 @@ interface Watched {
   /** The state of its work when it was last read. */
   state: WorkState | undefined
   /**
-   * When its row of `watched_account` is renewed, in milliseconds of the clock. 0: this process has not written a row
+   * When its row of `watched_account` is renewed, in milliseconds of the monotonic clock. 0: this process has not written a row
    * yet.
    */
   renewAt: number
@@ -97,7 +98,7 @@ export class WatchedAccounts {
       yield* this.repo.watch(accounts.map(([id]) => id))
       // Read after the rows are committed: a transaction whose trigger did not see them has a number below `next`.
       const { next } = yield* this.repo.transactions
-      const renewAt = (yield* Clock.currentTimeMillis) + this.renewMillis
+      const renewAt = (yield* monotonicMillis) + this.renewMillis
       for (const [, watched] of accounts) {
         watched.renewAt = renewAt
         if (this.catchesUp && next > watched.silentBefore) watched.silentBefore = next
@@ -114,7 +115,7 @@ export class WatchedAccounts {
 
   /** Finds changes that are not announced. */
   readonly poll: Effect.Effect<void> = Effect.gen(this, function* () {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* monotonicMillis
     const isDue = ({ renewAt }: Watched) => renewAt <= now
     if (this.isListening) {
       const due = [...this.accounts].filter(([, watched]) => isDue(watched))

@@ -20,7 +20,7 @@ export class AutomaticScans extends Context.Reference<AutomaticScans>()("catalog
 export const nightlySubject = "nightly-scan"
 
 const hourMillis = 3_600_000
-const dayMillis = 24 * hourMillis
+export const dayMillis = 24 * hourMillis
 
 /**
  * The first time after `after` at which an account's nightly scan is due: within the hour, at a minute that follows from the account's

@@ -6,7 +6,7 @@ import { Jobs } from "../jobs/Jobs.ts"
 import { JobsRepo } from "../jobs/JobsRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { AccountId, nilUuid } from "../model/Ids.ts"
-import { type AutomaticScanSettings, AutomaticScans, nextNight, nightlySubject } from "./AutomaticScans.ts"
+import { type AutomaticScanSettings, AutomaticScans, dayMillis, nextNight, nightlySubject } from "./AutomaticScans.ts"
 import { HealthDimension } from "./Health.ts"
 import { HealthRepo } from "./HealthRepo.ts"
 import { measureScan } from "./ScanMetrics.ts"
@@ -87,6 +87,8 @@ export const makeScanJobKinds = Effect.gen(function* () {
           if (!isWanted(settings, cause)) return { _tag: "Progress", cursor: null, done: 0 }
           if (cursor === null && isNightly) return nextScans(accountId, now)
           const { began, checked, due, place } = cursor ?? { due: now, place: 0, began: null, checked: 0 }
+          // The clock of the process that set the time was far ahead. One day is left for a clock that is a little behind.
+          if (isNightly && due > nextNight(accountId, now, settings.hour) + dayMillis) return nextScans(accountId, now)
           if (now < due) {
             const why = `the next night (${new Date(due).toISOString().slice(0, 16).replace("T", " ")} UTC)`
             return { _tag: "Wait", why, seconds: Math.ceil((due - now) / 1_000) }

@@ -1,4 +1,4 @@
-import { Cause, Chunk, Clock, Duration, Effect, Either, Option } from "effect"
+import { Cause, Chunk, Duration, Effect, Either, Option } from "effect"
 import { LRUCache } from "lru-cache"
 import { asBackground, Workload } from "../database/Deadlines.ts"
 import { StatementTimedOut } from "../database/SqlErrors.ts"
@@ -7,6 +7,7 @@ import { CurrentActor } from "../model/Actor.ts"
 import { Unavailable } from "../model/Errors.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
+import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { metrics, timed } from "../telemetry/Metrics.ts"
 import { traceWork } from "../telemetry/Tracing.ts"
 import { type ClaimedJob, isOpen, type Job } from "./Job.ts"
@@ -127,7 +128,7 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
         if (kind === undefined) return yield* Effect.dieMessage(`This version has no kind of jobs named ${job.kind}.`)
         // Steps that fail are counted by `postpone`, so these attempts ended because their processes died.
         if (job.attempts > maxAttempts) return yield* Effect.as(giveUp(job, neverFinished), "ended" as const)
-        const start = yield* Clock.currentTimeMillis
+        const start = yield* monotonicMillis
         size = sizes.get(job.id) ?? kind.sizes.first
         for (let before = start; ; ) {
           const result = yield* timed(metrics.jobStepSeconds.of(kind.name), Effect.either(step(job, kind, size)))
@@ -142,7 +143,7 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
           if (result.right._tag !== "Progress" || result.right.cursor === null) return "ended"
           // The next step is begun for the first time.
           attempts = 1
-          const now = yield* Clock.currentTimeMillis
+          const now = yield* monotonicMillis
           size = nextSize(size, now - before, kind.sizes.max)
           sizes.set(job.id, size)
           before = now

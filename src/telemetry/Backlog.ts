@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer } from "effect"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 
 /** How long a reading of the database is reused, and how long a reading may take. */
 const freshFor = Duration.seconds(10)
@@ -32,7 +32,15 @@ export class Backlog extends Context.Tag("catalog/Backlog")<Backlog, { readonly 
             onSuccess: () => Effect.sync(() => isRead(true))
           })
         )
-        return { refresh: yield* Effect.cachedWithTTL(reading, freshFor) }
+        const [cached, invalidate] = yield* Effect.cachedInvalidateWithTTL(reading, Duration.infinity)
+        let until = 0n
+        // A limit of the cache would be a time of day: after the system's clock is set back, old numbers would stay for as long.
+        const refresh = Effect.flatMap(Clock.currentTimeNanos, (now) => {
+          if (now < until) return cached
+          until = now + Duration.unsafeToNanos(freshFor)
+          return Effect.zipRight(invalidate, cached)
+        })
+        return { refresh }
       })
     )
 

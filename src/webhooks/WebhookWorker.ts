@@ -1,6 +1,7 @@
 import { Cause, Context, Effect, FiberSet, Layer, Queue } from "effect"
 import { ChangeFeed } from "../feed/ChangeFeed.ts"
 import type { FeedChange } from "../feed/FeedChange.ts"
+import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { maxConnections } from "./Addresses.ts"
 import { type Deliver, makePrepare, messageOfChange } from "./Delivery.ts"
 import { type Chain, DeliveryBatch } from "./DeliveryBatch.ts"
@@ -27,7 +28,12 @@ const pauseSeconds = 5
  * Delivers the changes of a batch: of different entities at the same time, of one entity in order. The change with the smallest number
  * is always next. Otherwise, if the time of the turn is over, changes far behind the new position would be delivered again.
  */
-const deliverAll = (batch: DeliveryBatch, { accountId }: ClaimedWebhook, deliver: Deliver, isLate: () => boolean) => {
+const deliverAll = (
+  batch: DeliveryBatch,
+  { accountId }: ClaimedWebhook,
+  deliver: Deliver,
+  isLate: Effect.Effect<boolean>
+) => {
   /** Chains of which no change is being delivered, with the place of their next change. */
   const idle = new Map<Chain, number>(batch.chains.map((chain) => [chain, 0]))
   const takeFirst = () => {
@@ -42,7 +48,7 @@ const deliverAll = (batch: DeliveryBatch, { accountId }: ClaimedWebhook, deliver
   }
   // If no chain is idle, each is being delivered by another loop, which goes on with it.
   const loop = Effect.gen(function* () {
-    while (!(batch.isOver || isLate())) {
+    while (!(batch.isOver || (yield* isLate))) {
       const next = takeFirst()
       if (next === undefined) return
       const { chain, change, place } = next
@@ -84,9 +90,8 @@ const makeRunTurn = Effect.gen(function* () {
    */
   const work = (claimed: ClaimedWebhook) =>
     Effect.gen(function* () {
-      const clock = yield* Effect.clock
       let began: number | undefined
-      const isLate = () => began !== undefined && clock.unsafeCurrentTimeMillis() - began >= turnMillis
+      const isLate = Effect.map(monotonicMillis, (now) => began !== undefined && now - began >= turnMillis)
       const { accountId, id, previousSecret, secret, url } = claimed
       const sealed = [secret, ...(previousSecret === null ? [] : [previousSecret])] as const
       const deliver = yield* prepare(url, sealed, { accountId, webhookId: id })
@@ -94,7 +99,7 @@ const makeRunTurn = Effect.gen(function* () {
         const batch = yield* readBatch(webhook)
         if (batch === undefined) return 0
         // The time begins here, so that a turn delivers something even if the host or the batch took longer than a turn.
-        began ??= clock.unsafeCurrentTimeMillis()
+        began ??= yield* monotonicMillis
         const save = Effect.suspend(() => {
           const { outcome } = batch
           return Effect.map(repo.save(webhook, outcome, leaseSeconds), (isSaved) => (isSaved ? outcome : undefined))
@@ -109,7 +114,7 @@ const makeRunTurn = Effect.gen(function* () {
         // The webhook was deleted or replayed, or another process has claimed it.
         if (outcome === undefined) return 0
         if (batch.hasFailed || outcome.state !== "active") return batch.delaySeconds
-        if (isLate()) return 0
+        if (yield* isLate) return 0
         const { failures, position, problem, setAside } = outcome
         webhook = { ...webhook, failures, position, problem, hasWaiting: webhook.hasWaiting || setAside.length > 0 }
       }

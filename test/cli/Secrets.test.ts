@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer, Redacted, Schedule } from "effect"
 import { afterAll, beforeAll, test } from "vitest"
 import * as Database from "../../src/database/Database.ts"
 import { AccountId, StoreId } from "../../src/model/Ids.ts"
@@ -34,7 +34,7 @@ const aStore = (accountId: string) =>
 
 describe.skipIf(!serverAnswers)("secret rotate", () => {
   layer(layerServerUrl, { excludeTestServices: true })((it) => {
-    it.effect("encrypts the tokens with the new key, and reports those that it cannot decrypt", () =>
+    it.scoped("encrypts the tokens with the new key, and reports those that it cannot decrypt, as a server does", () =>
       Effect.gen(function* () {
         const url = yield* TestDatabaseUrl
         const DATABASE_URL = Redacted.value(url)
@@ -63,6 +63,16 @@ describe.skipIf(!serverAnswers)("secret rotate", () => {
         assert.deepStrictEqual(JSON.parse(again.stdout), { rotated: 0, current: 1, unreadable: [] })
         const back = yield* run({ SECRET_KEY: old })
         assert.strictEqual(back.code, 1)
+
+        const server = yield* Effect.acquireRelease(
+          Effect.promise(() => serveCatalog({ DATABASE_URL, SECRET_KEY: old })),
+          ({ stop }) => Effect.promise(() => stop("SIGKILL"))
+        )
+        const logged = /WARN .*Of 1 saved secrets that were tested, 1 cannot be decrypted\. .* the same SECRET_KEY/
+        yield* Effect.repeat(
+          Effect.sync(() => server.output.stderr),
+          { until: (stderr) => logged.test(stderr), schedule: Schedule.spaced("50 millis") }
+        )
       })
     )
   })

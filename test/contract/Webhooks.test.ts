@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Deferred, Effect, Either, Fiber, Layer, Option, Redacted, Runtime } from "effect"
+import { Deferred, Effect, Either, Fiber, Layer, Option, Redacted, Ref, Runtime } from "effect"
 import { OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
 import { ChangeType } from "../../src/drafts/FeedChanges.ts"
 import { ChangeFeed } from "../../src/feed/ChangeFeed.ts"
@@ -28,7 +28,7 @@ import { Webhooks } from "../../src/webhooks/Webhooks.ts"
 import { WebhooksRepo } from "../../src/webhooks/WebhooksRepo.ts"
 import { WebhookWorker } from "../../src/webhooks/WebhookWorker.ts"
 import { makeDocumentHost } from "../oauth/DocumentHost.ts"
-import { advance, layerMovableClock, layerStarted } from "../support/MovableClock.ts"
+import { advance, ahead, layerMovableClock, layerStarted, unsafeSetAhead } from "../support/MovableClock.ts"
 import { type Arrival, isVerified, layerReceiver, outOfOrder, Receiver } from "../support/Receiver.ts"
 import { featureEngines } from "../support/TestDatabase.ts"
 
@@ -282,25 +282,35 @@ for (const engine of all) {
           })
       )
 
-      it.effect("a receiver that is slower than a turn gets each change once", () =>
-        Effect.gen(function* () {
-          const { actor, arrived, id, receiver } = yield* aWebhook("/steady")
-          yield* Effect.gen(function* () {
-            const { apply } = yield* CatalogChanges
-            const ids = yield* Effect.replicateEffect(mintId(EntityId), 100)
-            yield* apply(
-              ids.map((id) => CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: {} }))
-            )
-            yield* apply(ids.map((entityId) => CatalogChange.SetAttributes({ entityId, values: { title: "again" } })))
-            receiver.behaviour.answer = () => sleep(200, 204)
-            assert.isAbove(yield* runDue, 1, "the deliveries take several turns")
-            const sent = numbers(arrived())
-            assert.lengthOf(sent, 200)
-            assert.lengthOf(new Set(sent), 200)
-            assert.deepStrictEqual(outOfOrder(arrived()), [])
-            assert.strictEqual((yield* get(id)).position, 200)
-          }).pipe(actingAs(actor))
-        })
+      it.effect.each([
+        { setBack: 0, path: "/steady" },
+        { setBack: 2 * 3_600_000, path: "/set-back" }
+      ])(
+        "a receiver that is slower than a turn gets each change once, also if the clock is set back by $setBack ms",
+        ({ path, setBack }) =>
+          Effect.gen(function* () {
+            const { actor, arrived, id, receiver } = yield* aWebhook(path)
+            const before = yield* Ref.get(ahead)
+            yield* Effect.addFinalizer(() => Ref.set(ahead, before))
+            yield* Effect.gen(function* () {
+              const { apply } = yield* CatalogChanges
+              const ids = yield* Effect.replicateEffect(mintId(EntityId), 100)
+              yield* apply(
+                ids.map((id) => CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: {} }))
+              )
+              yield* apply(ids.map((entityId) => CatalogChange.SetAttributes({ entityId, values: { title: "again" } })))
+              receiver.behaviour.answer = () => {
+                unsafeSetAhead(before - setBack)
+                return sleep(200, 204)
+              }
+              assert.isAbove(yield* runDue, 1, "the deliveries take several turns")
+              const sent = numbers(arrived())
+              assert.lengthOf(sent, 200)
+              assert.lengthOf(new Set(sent), 200)
+              assert.deepStrictEqual(outOfOrder(arrived()), [])
+              assert.strictEqual((yield* get(id)).position, 200)
+            }).pipe(actingAs(actor))
+          }).pipe(Effect.scoped)
       )
 
       it.effect(

@@ -1,11 +1,15 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { assert, layer } from "@effect/vitest"
-import { Clock, Effect, Layer, Redacted } from "effect"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Clock, Deferred, Effect, Layer, Redacted } from "effect"
+import { AccountEvents, defaultEventTimes } from "../../src/events/AccountEvents.ts"
+import { AccountEventsRepo } from "../../src/events/AccountEventsRepo.ts"
 import { Readiness } from "../../src/http/Health.ts"
 import { HttpLive } from "../../src/http/Http.ts"
+import { AccountId } from "../../src/model/Ids.ts"
 import { ApiKeys, anAccount, RateBudget } from "../../src/testing/index.ts"
 import { testServices } from "../../src/testing/Layers.ts"
 import { ask } from "../oauth/PagesServer.ts"
+import { aSettableClock } from "../support/SettableClock.ts"
 import { runsPlanted } from "../support/Volume.ts"
 
 const perKey = 3
@@ -113,3 +117,40 @@ layer(serving(byTimeOfDay), { excludeTestServices: true })(
     )
   }
 )
+
+describe("a clock that is set back by two hours", () => {
+  it.scopedLive("does not end the announcements of changes to open pages", () =>
+    Effect.gen(function* () {
+      const { setBack, withClock } = yield* aSettableClock
+      const hasPolled = yield* Deferred.make<void>()
+      let [renewals, polls] = [0, 0]
+      const repo: AccountEventsRepo["Type"] = {
+        listen: (_channel, _onNotification, onListening) => Effect.zipRight(onListening, Effect.never),
+        read: () => Effect.succeed({ publish: "", import: "", job: "", drop: "", scan: "" }),
+        watch: () => Effect.sync(() => renewals++),
+        // A transaction that never ends, so each poll reads this.
+        transactions: Effect.suspend(() => {
+          if (++polls === 20) {
+            setBack()
+            renewals = 0
+          }
+          return Effect.as(polls > 500 ? Deferred.succeed(hasPolled, undefined) : Effect.void, { oldest: 0n, next: 1n })
+        })
+      }
+      yield* Effect.gen(function* () {
+        const events = yield* AccountEvents
+        yield* Effect.orDie(events.open(AccountId.make("0d0e0a0d-0000-4000-8000-000000000001"), "one", undefined))
+        yield* Deferred.await(hasPolled)
+      }).pipe(
+        Effect.provide(
+          AccountEvents.layer(undefined, { ...defaultEventTimes, pollInterval: "5 millis", renew: "50 millis" }).pipe(
+            Layer.provide(Layer.succeed(AccountEventsRepo, repo))
+          )
+        ),
+        withClock
+      )
+      assert.isAbove(polls, 20)
+      assert.isAtLeast(renewals, 5)
+    })
+  )
+})

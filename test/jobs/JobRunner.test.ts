@@ -8,6 +8,7 @@ import { Jobs } from "../../src/jobs/Jobs.ts"
 import { Unavailable } from "../../src/model/Errors.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { actingAs, anAccount, TestServices } from "../../src/testing/index.ts"
+import { aSettableClock } from "../support/SettableClock.ts"
 
 const silent = Logger.remove(Logger.defaultLogger)
 
@@ -208,4 +209,33 @@ it.effect("a job of a kind that this version does not know does not stop the oth
     assert.deepInclude(job, { state: "queued", done: 0 })
     assert.isTrue(Option.isSome(Option.fromNullable(job?.waiting_for)))
   }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
+)
+
+it.effect("a turn ends after two seconds, also if the clock is set back in it by two hours", () =>
+  Effect.gen(function* () {
+    const { adjust, setBack, withClock } = yield* aSettableClock
+    const { actor } = yield* anAccount()
+    let steps = 0
+    const kind = anyKind({
+      name: "publish_waiting",
+      input: Schema.Struct({}),
+      cursor: Schema.Int,
+      sizes: { first: 1, max: 1 },
+      step: () =>
+        Effect.suspend(() => {
+          if (++steps === 1) setBack()
+          return Effect.as(adjust("1 second"), {
+            _tag: "Progress" as const,
+            cursor: steps < 6 ? steps : null,
+            done: 1
+          })
+        })
+    })
+    const { runDue } = yield* makeJobRunner([kind])
+    yield* (yield* Jobs)
+      .begin({ kind: "publish_waiting", title: "Count", subject: null, input: {}, total: null })
+      .pipe(actingAs(actor))
+    assert.strictEqual(yield* withClock(runDue), 3, "turns of two seconds")
+    assert.strictEqual(steps, 6)
+  }).pipe(Effect.provide([TestServices, FaultInjector.layer]))
 )

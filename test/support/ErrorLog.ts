@@ -17,3 +17,17 @@ export const errorLog = () => {
       entries.filter((entry) => entry.requestId === requestId && entry.level === level).map(({ text }) => text)
   }
 }
+
+/** Records the texts of logged warnings and errors. */
+export const warningLog = () => {
+  const warnings: Array<string> = []
+  return {
+    warnings,
+    layer: Logger.replace(
+      Logger.defaultLogger,
+      Logger.make(({ logLevel, message }) => {
+        if (LogLevel.greaterThanEqual(logLevel, LogLevel.Warning)) warnings.push(String(message))
+      })
+    )
+  }
+}

@@ -27,6 +27,9 @@ export const advance = (millis: number) =>
       yield* Effect.orDie(Effect.provideService(moveClock(aheadBy, total), SqlClient.SqlClient, sql.value))
   })
 
+/** Sets the clock in memory only, from a callback. */
+export const unsafeSetAhead = (millis: number): void => Effect.runSync(Ref.set(ahead, millis))
+
 /** Sets the difference of the clocks to zero. */
 export const layerStarted = Layer.effectDiscard(Effect.zipRight(Ref.set(ahead, 0), movable))
 

@@ -7,6 +7,7 @@ import { ServicesOnDatabase } from "../../src/Services.ts"
 import { Backlog } from "../../src/telemetry/Backlog.ts"
 import { writeMetrics } from "../../src/telemetry/Exposition.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
+import { aSettableClock } from "../support/SettableClock.ts"
 import { engines } from "../support/TestDatabase.ts"
 import { parseExposition, sumOf } from "./Exposition.ts"
 
@@ -31,6 +32,32 @@ describe("the backlog", () => {
         yield* refresh
         assert.strictEqual(reads, 2)
       }).pipe(Effect.provide(Backlog.layer(read, () => {})))
+    })
+  )
+
+  it.effect("is read again after 10 s, also if the clock is set back by two hours", () =>
+    Effect.gen(function* () {
+      const { adjust, setBack, withClock } = yield* aSettableClock
+      let reads = 0
+      yield* Effect.gen(function* () {
+        const { refresh } = yield* Backlog
+        yield* refresh
+        setBack()
+        yield* adjust("9 seconds")
+        yield* refresh
+        assert.strictEqual(reads, 1)
+        yield* adjust("2 seconds")
+        yield* refresh
+        assert.strictEqual(reads, 2)
+      }).pipe(
+        withClock,
+        Effect.provide(
+          Backlog.layer(
+            Effect.sync(() => reads++),
+            () => {}
+          )
+        )
+      )
     })
   )
 

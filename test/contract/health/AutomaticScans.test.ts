@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Clock, Context, Deferred, Effect, Fiber, Layer, Option } from "effect"
+import { Clock, Context, Deferred, Effect, Fiber, Layer, Option, Ref } from "effect"
 import { AccountDeletionRepo } from "../../../src/access/AccountDeletionRepo.ts"
 import { poolOf, Workload } from "../../../src/database/Deadlines.ts"
 import { Transaction } from "../../../src/database/Transaction.ts"
@@ -23,7 +23,7 @@ import { FaultInjector } from "../../../src/runtime/FaultInjector.ts"
 import { RepositoriesOnDatabase, Services } from "../../../src/Services.ts"
 import { Stores } from "../../../src/stores/Stores.ts"
 import { actingAs, anAccount, anEntity, TestServices } from "../../../src/testing/index.ts"
-import { advance, layerMovableClock, layerStarted } from "../../support/MovableClock.ts"
+import { advance, ahead, layerMovableClock, layerStarted } from "../../support/MovableClock.ts"
 import { engines } from "../../support/TestDatabase.ts"
 import { amount } from "../../support/Volume.ts"
 
@@ -361,6 +361,24 @@ for (const engine of all) {
           yield* worker.runDue
           assert.deepStrictEqual([scansOf(cancelled).length, scansOf(paused).length], [inNight, 0])
         })
+      )
+
+      // In memory, the clock of the process is also that of the repository.
+      it.scoped.skipIf(engine.name === "memory")(
+        "every night, also after a process whose clock was a year ahead has set the time",
+        () =>
+          Effect.gen(function* () {
+            const actor = yield* anActor
+            const worker = yield* aProcess({ nightly: true })
+            const right = yield* Ref.get(ahead)
+            yield* Ref.set(ahead, right + 365 * dayMillis)
+            yield* Effect.zipRight(worker.beginNightly, worker.runDue).pipe(Effect.ensuring(Ref.set(ahead, right)))
+            for (const done of [0, inNight]) {
+              yield* advance(dayMillis)
+              yield* worker.runDue
+              assert.lengthOf(scansOf(actor), done)
+            }
+          })
       )
 
       it.scoped("the deletion of an account ends its nightly job, and no other one begins", () =>
