@@ -85,8 +85,16 @@ export const refuse = (
     )
 }
 
-/** Sends a request to a process that is up. Undefined: the process was killed meanwhile. */
-export const ask = (processes: ReadonlyArray<ServedProcess>, client: Client, sent: Parameters<typeof send>[1]) =>
+/**
+ * Sends a request to a process that is up. Undefined: the process was killed meanwhile. `mayBeCut`: whether the death of the account's
+ * worker may cut the answer off.
+ */
+export const ask = (
+  processes: ReadonlyArray<ServedProcess>,
+  client: Client,
+  sent: Parameters<typeof send>[1],
+  mayBeCut = false
+) =>
   Effect.gen(function* () {
     const up = processes.filter(({ isUp }) => isUp)
     const chosen = up[Math.floor(Math.random() * up.length)]
@@ -96,10 +104,10 @@ export const ask = (processes: ReadonlyArray<ServedProcess>, client: Client, sen
     const exit = yield* Effect.exit(send(port, sent).pipe(Effect.timeout(hangLimit)))
     if (Exit.isSuccess(exit)) return exit.value
     client.lostConnections += 1
+    const { isDown, upAt } = client.worker
+    if (mayBeCut && (isDown || sentAt < upAt + recoveryMillis)) return undefined
     if (chosen.isUp && chosen.port === port) {
-      const worker = client.worker.isDown
-        ? "while its worker was down"
-        : `${Math.round(sentAt - client.worker.upAt)} ms after its worker was up`
+      const worker = isDown ? "while its worker was down" : `${Math.round(sentAt - upAt)} ms after its worker was up`
       client.wrong.push(
         `no answer to ${sent?.method ?? "POST"} ${sent?.path ?? "/mcp"}, sent ${worker}: ${Cause.squash(exit.cause)}`
       )

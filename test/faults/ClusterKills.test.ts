@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Fiber, Redacted, Schedule } from "effect"
+import { Array as Arr, Clock, Effect, Fiber, Redacted, Schedule } from "effect"
 import { type AccountId, AccountId as AccountIdOf, EntityId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { ApiKeys, actingAs, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
@@ -13,7 +13,11 @@ import { query } from "../support/RunDatabases.ts"
 import { amount, runsPlanted } from "../support/Volume.ts"
 import { aLoadedAccount, loaded, lostWrites, productTitles } from "./AccountLoad.ts"
 import { aClient, base, recoveryMillis, untilIdle, type WorkerState, walking, working } from "./ClusterClients.ts"
-import { aMerchantOf, lostWork, trading, workOf } from "./ClusterMerchants.ts"
+import { aDropperOf, dropping, lostDrops } from "./ClusterDrops.ts"
+import { anExporterOf, exporting } from "./ClusterExports.ts"
+import { aSupplierOf, supplying } from "./ClusterImports.ts"
+import { aMerchantOf, lostWork, trading } from "./ClusterMerchants.ts"
+import { doneOf } from "./ClusterPages.ts"
 import { report } from "./Dice.ts"
 import { directWrites } from "./DirectWrites.ts"
 import { acknowledgeEarly, canStart, type OwnCluster, ownCluster, servicesOn, settingsOf } from "./OwnCluster.ts"
@@ -27,8 +31,11 @@ const accounts = setting("CATALOG_TEST_ACCOUNTS", 20, 1_000)
 const minutes = setting("CATALOG_TEST_MINUTES", 1, 30)
 
 const productsOfSmall = 20
-/** Accounts whose users work on pages. */
+/** Accounts whose users change products on pages, import and export them, and schedule drops. */
 const merchantCount = 3
+const supplierCount = 2
+const dropperCount = 3
+const userCount = merchantCount + supplierCount + dropperCount
 const processCount = 2
 /** How long a worker is down, and the pause after each kill. */
 const downMillis = 3_000
@@ -44,7 +51,7 @@ const fillLarge = async (url: string) => {
     await query(url, `UPDATE ${table} SET last_publish_status = 'published' WHERE last_publish_status = 'pending'`)
 }
 
-/** Accounts whose products are written, published and read, the large one first, and accounts with users of pages. */
+/** Accounts whose products are written, published and read, the large one first, and accounts whose users work on pages. */
 const makeClients = (cluster: OwnCluster, workers: ReadonlyMap<string, WorkerState>) =>
   Effect.gen(function* () {
     const [large] = yield* Effect.promise(() => query(cluster.url, "SELECT id FROM account"))
@@ -55,7 +62,7 @@ const makeClients = (cluster: OwnCluster, workers: ReadonlyMap<string, WorkerSta
       actor: { _tag: "Cli", accountId },
       token: Redacted.value(key.token)
     })
-    const small = yield* Effect.forEach(Array.from({ length: accounts + merchantCount }), (_, place) =>
+    const small = yield* Effect.forEach(Array.from({ length: accounts + userCount }), (_, place) =>
       Effect.gen(function* () {
         const tally = yield* aLoadedAccount(`Merchant ${place}`)
         const ids = yield* Effect.replicateEffect(mintId(EntityId), productsOfSmall - 1)
@@ -77,9 +84,16 @@ const makeClients = (cluster: OwnCluster, workers: ReadonlyMap<string, WorkerSta
     const all = yield* Effect.forEach([{ tally: largeTally, ids: undefined }, ...small], ({ ids, tally }) =>
       aClient(tally, workerOf(tally.accountId), ids)
     )
+    const users = all.slice(-userCount)
+    const [merchants, others] = Arr.splitAt(users, merchantCount)
+    const [suppliers, droppers] = Arr.splitAt(others, supplierCount)
     return {
-      clients: all.slice(0, -merchantCount),
-      merchants: yield* Effect.forEach(all.slice(-merchantCount), aMerchantOf)
+      clients: all.slice(0, -userCount),
+      merchants: yield* Effect.forEach(merchants, aMerchantOf),
+      suppliers: yield* Effect.forEach(suppliers, (client) =>
+        Effect.all({ supplier: aSupplierOf(client), exporter: anExporterOf(client) })
+      ),
+      droppers: yield* Effect.forEach(droppers, aDropperOf)
     }
   })
 
@@ -130,17 +144,18 @@ const aProcess = (cluster: OwnCluster) =>
     })
   })
 
-/** Kills processes of the service and workers in turns until the time is over. */
+/** Kills processes of the service and workers in turns until the time is over and the users have done enough. */
 const killing = (
   cluster: OwnCluster,
   processes: ReadonlyArray<Effect.Effect.Success<ReturnType<typeof aProcess>>>,
-  workers: ReadonlyMap<string, WorkerState>
+  workers: ReadonlyMap<string, WorkerState>,
+  isEnough: () => boolean
 ) =>
   Effect.gen(function* () {
     const recoveries: Array<number> = []
     const kills = { processes: 0, workers: 0 }
     const endAt = performance.now() + minutes * 60_000
-    for (let turn = 0; performance.now() < endAt; turn++) {
+    for (let turn = 0; performance.now() < endAt || !isEnough(); turn++) {
       const victim = processes[turn % processes.length]
       if (victim !== undefined) {
         yield* victim.kill
@@ -182,20 +197,31 @@ const underKills = (cluster: OwnCluster) =>
       ])
     )
     const startedAt = new Date(yield* Clock.currentTimeMillis).toISOString()
-    const { clients, merchants } = yield* makeClients(cluster, workers)
+    const { clients, droppers, merchants, suppliers } = yield* makeClients(cluster, workers)
+    const importers = suppliers.map(({ supplier }) => supplier)
+    const exporters = suppliers.map(({ exporter }) => exporter)
+    const users = [...merchants, ...importers, ...exporters, ...droppers]
     const processes = yield* Effect.all(Array.from({ length: processCount }, () => aProcess(cluster)))
     const pace = { pauseMillis: Math.max(200, clients.length * 50), startedAt }
     for (const client of clients) yield* Effect.forkScoped(working(processes, client, pace))
     for (const merchant of merchants) yield* Effect.forkScoped(trading(processes, merchant, pace.pauseMillis))
+    for (const { exporter, supplier } of suppliers) {
+      yield* Effect.forkScoped(supplying(processes, supplier, pace.pauseMillis))
+      yield* Effect.forkScoped(exporting(processes, exporter, supplier, pace.pauseMillis))
+    }
+    for (const dropper of droppers) yield* Effect.forkScoped(dropping(processes, dropper, pace.pauseMillis))
     let isOver = false
     const [large] = clients
     assert(large !== undefined)
     const walker = yield* Effect.forkScoped(walking(processes, large, products + 1, () => isOver))
 
-    const { kills, recoveries } = yield* killing(cluster, processes, workers)
+    // A user who found a fault may have stopped.
+    const isEnough = () =>
+      users.some(({ wrong }) => wrong.length > 0) || Object.values(doneOf(users)).every((count) => count >= minutes)
+    const { kills, recoveries } = yield* killing(cluster, processes, workers, isEnough)
     isOver = true
-    for (const client of [...clients, ...merchants]) client.isPaused = true
-    yield* untilIdle([...clients, ...merchants])
+    for (const client of [...clients, ...users]) client.isPaused = true
+    yield* untilIdle([...clients, ...users])
     const walks = yield* Fiber.join(walker)
 
     const sql = yield* SqlClient.SqlClient
@@ -206,14 +232,19 @@ const underKills = (cluster: OwnCluster) =>
     for (const reason of processes.flatMap(({ refusals }) => refusals())) reasons[reason] = (reasons[reason] ?? 0) + 1
     return {
       clients,
-      merchants,
+      work: doneOf(users),
+      refusedImports: importers.flatMap(({ refusals }) => refusals),
       kills,
       reasons,
       recoveries,
       walks,
       verdicts: yield* Effect.forEach(clients, ({ accountId }) => judgePublishingOf(accountId)),
-      lost: [...lostWrites(clients, yield* productTitles), ...(yield* lostWork(merchants))],
-      wrong: [...clients, ...merchants]
+      lost: [
+        ...lostWrites(clients, yield* productTitles),
+        ...(yield* lostWork(merchants)),
+        ...(yield* lostDrops(droppers))
+      ],
+      wrong: [...clients, ...users]
         .flatMap(({ accountId, wrong }) => wrong.map((what) => `${accountId} ${what}`))
         .map((what) => [what, ...processes.flatMap(({ loggedAbout }) => loggedAbout(what))].join("\n"))
     }
@@ -225,8 +256,8 @@ describe.skipIf(!canStart)("a large account beside small ones on a cluster", () 
     () =>
       Effect.gen(function* () {
         const cluster = yield* ownCluster(fillLarge)
-        const { clients, kills, lost, merchants, reasons, recoveries, verdicts, walks, wrong } =
-          yield* underKills(cluster)
+        const found = yield* underKills(cluster)
+        const { clients, kills, lost, reasons, recoveries, refusedImports, verdicts, walks, work, wrong } = found
         const sum = (count: (client: (typeof clients)[number]) => number) => clients.map(count).reduce((a, b) => a + b)
         const refused = sum(({ refusedReads, refusedWrites }) => refusedReads + refusedWrites)
         // On a machine that has no processor time for the service, requests wait too long for a connection, whatever node they need. Such
@@ -241,7 +272,8 @@ describe.skipIf(!canStart)("a large account beside small ones on a cluster", () 
           writes: sum(({ writes }) => writes),
           reads: sum(({ reads }) => reads),
           walks,
-          work: workOf(merchants),
+          work,
+          refusedImports,
           publishes: sum(({ published }) => published),
           publications: verdicts.reduce((count, { volume }) => count + volume.published, 0),
           refused,
@@ -265,7 +297,7 @@ describe.skipIf(!canStart)("a large account beside small ones on a cluster", () 
           assert.strictEqual(volume.failed, 0)
         }
         for (const { published, reads, writes } of clients) assert.isTrue(writes >= 3 && reads >= 3 && published >= 1)
-        for (const [work, count] of Object.entries(workOf(merchants))) assert.isAtLeast(count, minutes, work)
+        for (const [name, count] of Object.entries(work)) assert.isAtLeast(count, minutes, name)
         assert.deepStrictEqual(unexplained.slice(0, 20), [])
         assert.isAtLeast(walks, 1)
         assert.isAtLeast(Math.min(kills.processes, kills.workers), Math.ceil(minutes))

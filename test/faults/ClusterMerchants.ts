@@ -3,19 +3,27 @@ import { Effect, Schedule } from "effect"
 import { EntityId, JobId } from "../../src/model/Ids.ts"
 import { textOf } from "../console/Merchant.ts"
 import type { Answer } from "../mcp/Connector.ts"
-import { sectionsOf } from "../oauth/Html.ts"
-import { aBrowser } from "../oauth/PagesServer.ts"
-import { ask, type Client, call, page, refuse, type ServedProcess, toServer } from "./ClusterClients.ts"
+import { orHangs } from "../support/HangLimit.ts"
+import { type Client, call, page } from "./ClusterClients.ts"
+import {
+  aPageUserOf,
+  csrfOf,
+  type Form,
+  fill,
+  inTurns,
+  open,
+  type PageUser,
+  type Processes,
+  patiently
+} from "./ClusterPages.ts"
 
-type Processes = ReadonlyArray<ServedProcess>
-type Form = Readonly<Record<string, string>>
+type Work = "set" | "create" | "delete" | "unlink" | "link" | "undo"
 
-const works = ["set", "create", "delete", "unlink", "link", "undo"] as const
-type Work = (typeof works)[number]
+/** The values that a field may have: the last acknowledged one, and later ones whose requests had no answer. */
+type Allowed = Set<string>
 
-/** An account whose user works on pages. */
-export interface Merchant extends Client {
-  readonly cookie: string
+/** An account whose user changes, creates and deletes products, links a store, and undoes the writes of a connection. */
+export interface Merchant extends PageUser {
   /** How often pages acknowledged each work. */
   readonly done: Record<Work, number>
   /** The acknowledged jobs. */
@@ -24,45 +32,34 @@ export interface Merchant extends Client {
   readonly created: Set<EntityId>
   readonly deleting: Set<EntityId>
   readonly deleted: Set<EntityId>
+  /** The vendors that bulk changes were to set, by whether they were acknowledged. */
+  readonly vendors: Map<string, boolean>
+  readonly vendor: Allowed
+  /** The title that the connection writes, and the undo takes back. */
+  readonly title: Allowed
 }
 
 export const aMerchantOf = (client: Client) =>
   Effect.map(
-    aBrowser(client.accountId, `${client.accountId}@example.com`),
-    ({ cookie }): Merchant => ({
-      ...client,
-      cookie,
+    aPageUserOf(client),
+    (user): Merchant => ({
+      ...user,
       done: { set: 0, create: 0, delete: 0, unlink: 0, link: 0, undo: 0 },
       jobs: new Set(),
       created: new Set(),
       deleting: new Set(),
-      deleted: new Set()
+      deleted: new Set(),
+      vendors: new Map(),
+      vendor: new Set(),
+      title: new Set(["w0"])
     })
   )
 
-/** Reads a page, or sends a form. Undefined: no answer, or refused; a page may also refuse what another job of the account excludes. */
-const open = (processes: Processes, merchant: Merchant, path: string, form?: Form) =>
-  Effect.gen(function* () {
-    const sentAt = performance.now()
-    const headers = { ...toServer, accept: "text/html", cookie: merchant.cookie }
-    const answer = yield* ask(
-      processes,
-      merchant,
-      form === undefined
-        ? { method: "GET", path, headers }
-        : {
-            path,
-            headers: { ...headers, "content-type": "application/x-www-form-urlencoded" },
-            body: `${new URLSearchParams(form)}`
-          }
-    )
-    if (answer === undefined) return undefined
-    if (answer.status < 400) return answer
-    if (answer.status === 503) refuse(merchant, form === undefined ? "refusedReads" : "refusedWrites", sentAt, answer)
-    else if ([400, 404, 409, 423].includes(answer.status)) merchant.conflicts += 1
-    else merchant.wrong.push(`${path} ${answer.status} ${answer.headers["x-request-id"]}: ${answer.text}`)
-    return undefined
-  })
+/** Notes the value of a request after its answer: it replaces the earlier ones if it was acknowledged. */
+const note = (allowed: Allowed, value: string, isAcknowledged: boolean) => {
+  if (isAcknowledged) allowed.clear()
+  allowed.add(value)
+}
 
 /** Counts work that a page acknowledged by a redirect, an undo by its result, and notes the job to which the redirect leads. */
 const acknowledge = (merchant: Merchant, work: Work, answer: Answer | undefined) => {
@@ -74,34 +71,44 @@ const acknowledge = (merchant: Merchant, work: Work, answer: Answer | undefined)
   return true
 }
 
-/** Sends the form of a page. Undefined also if the page has none, for example because there is nothing to undo. */
-const fill = (processes: Processes, merchant: Merchant, shown: Answer | undefined, action: string, more: Form) =>
-  Effect.gen(function* () {
-    if (shown?.status !== 200 || !shown.text.includes(`action="${action}"`)) return undefined
-    return yield* open(processes, merchant, action, { ...sectionsOf(shown.text, action).hidden, ...more })
-  })
-
 /** Begins a job for a selection of products, after its review. */
 const bulk = (processes: Processes, merchant: Merchant, action: string, ids: Iterable<EntityId>, more: Form) =>
   Effect.gen(function* () {
     const list = yield* open(processes, merchant, "/products")
     if (list === undefined) return undefined
     const ticked = Object.fromEntries([...ids].map((id) => [`publish-${id}`, "yes"]))
-    const { csrf = "" } = sectionsOf(list.text, "/sign-out").hidden
-    const form = { csrf, list: "product", query: "", ...ticked, ...more, do: "review" }
-    const review = yield* open(processes, merchant, action, form)
+    const form = { ...csrfOf(list), list: "product", query: "", ...ticked, ...more, do: "review" }
+    const review = yield* open(processes, merchant, action, { form })
     return yield* fill(processes, merchant, review, action, { do: "begin" })
   })
 
-const set = (processes: Processes, merchant: Merchant, turn: number) =>
-  Effect.map(
-    bulk(processes, merchant, "/selection/field", merchant.entityIds ?? [], {
-      key: "vendor",
-      store_id: "",
-      value: `v${turn}`
-    }),
-    (answer) => acknowledge(merchant, "set", answer)
+/** Waits until the account has no open job. */
+const untilJobsEnd = ({ accountId }: Merchant) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql`SELECT FROM job WHERE account_id = ${accountId} AND kind <> 'health_scan' AND state IN ('queued', 'running') LIMIT 1`
+  ).pipe(
+    patiently,
+    Effect.repeat({ until: (waiting) => waiting.length === 0, schedule: Schedule.spaced("200 millis") }),
+    orHangs(() => `Account ${accountId} always has an open job.`)
   )
+
+/** Sets the vendor of the products. Other jobs end before it and this one before others begin: it refuses products that change meanwhile. */
+const set = (processes: Processes, merchant: Merchant, turn: number) =>
+  Effect.gen(function* () {
+    yield* untilJobsEnd(merchant)
+    const value = `v${turn}`
+    const change = { key: "vendor", store_id: "", value }
+    const isAcknowledged = acknowledge(
+      merchant,
+      "set",
+      yield* bulk(processes, merchant, "/selection/field", merchant.entityIds ?? [], change)
+    )
+    merchant.vendors.set(value, isAcknowledged)
+    note(merchant.vendor, value, isAcknowledged)
+    yield* untilJobsEnd(merchant)
+  })
 
 const createAndDelete = (processes: Processes, merchant: Merchant, turn: number) =>
   Effect.gen(function* () {
@@ -131,48 +138,86 @@ const unlinkOrLink = (processes: Processes, merchant: Merchant) =>
     acknowledge(merchant, work, yield* fill(processes, merchant, shown, action, more))
   })
 
-/** Writes by the connection, and undoes what it wrote. */
-const writeAndUndo = (processes: Processes, merchant: Merchant, turn: number) =>
+/** The row of the product that the connection writes. Its title must be one that the last requests left. */
+const readTitle = (processes: Processes, merchant: Merchant) =>
   Effect.gen(function* () {
     const found = yield* page(processes, merchant, "limit=250")
     const row = found?.data.find(({ id }) => id === merchant.entityId)
+    if (row !== undefined && !merchant.title.has(row.title))
+      merchant.wrong.push(`title ${row.title} instead of ${[...merchant.title].join(" or ")}`)
+    return row
+  })
+
+/** Writes by the connection, and undoes what it wrote. */
+const writeAndUndo = (processes: Processes, merchant: Merchant, turn: number) =>
+  Effect.gen(function* () {
+    const row = yield* readTitle(processes, merchant)
     if (row === undefined) return
-    yield* call(processes, merchant, "update_master_attributes_v1", {
+    const value = `w${turn + 1}`
+    const written = yield* call(processes, merchant, "update_master_attributes_v1", {
       master_id: merchant.entityId,
       draft_revision: row.draft_revision,
-      attributes: [{ key: "title", value: `w${turn}` }]
+      attributes: [{ key: "title", value }]
     })
+    note(merchant.title, value, written !== "lost")
     const action = "/settings/connections/undo"
     const review = yield* open(processes, merchant, `${action}?id=${merchant.connectionId}&since=hour`)
-    acknowledge(merchant, "undo", yield* fill(processes, merchant, review, action, {}))
+    const undone = yield* fill(processes, merchant, review, action, {})
+    note(merchant.title, "w0", acknowledge(merchant, "undo", undone))
+    yield* readTitle(processes, merchant)
   })
 
 /** Works on pages until it is paused. */
 export const trading = (processes: Processes, merchant: Merchant, pauseMillis: number) =>
-  Effect.gen(function* () {
-    for (let turn = 0; !merchant.isPaused; turn++) {
-      merchant.isWriting = true
-      yield* set(processes, merchant, turn)
-      yield* createAndDelete(processes, merchant, turn)
-      yield* unlinkOrLink(processes, merchant)
-      yield* writeAndUndo(processes, merchant, turn)
-      merchant.isWriting = false
-      yield* Effect.sleep(pauseMillis)
-    }
-  }).pipe(
-    Effect.catchAllDefect((defect) => Effect.sync(() => merchant.wrong.push(`the user stopped: ${defect}`))),
-    Effect.ensuring(Effect.sync(() => (merchant.isWriting = false)))
+  inTurns(merchant, pauseMillis, (turn) =>
+    Effect.all(
+      [
+        set(processes, merchant, turn),
+        createAndDelete(processes, merchant, turn),
+        unlinkOrLink(processes, merchant),
+        writeAndUndo(processes, merchant, turn)
+      ],
+      { discard: true }
+    )
   )
+
+/** What contradicts the last acknowledged bulk change and undo, and bulk changes that did not set each product once or none. */
+const lostValues = ({ accountId, entityId, entityIds, title, vendor, vendors }: Merchant) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const ids = [...(entityIds ?? [])]
+    const rows = yield* sql<{ readonly id: EntityId; readonly title: string; readonly vendor: string | null }>`
+      SELECT e.id, e.attributes #>> '{title,value}' AS title, e.attributes #>> '{vendor,value}' AS vendor
+      FROM entity e WHERE e.account_id = ${accountId} AND ${sql.in("e.id", ids)}`
+    const history = yield* sql<{ readonly vendor: string; readonly times: number; readonly products: number }>`
+      SELECT c.value ->> 'new' AS vendor, count(*)::integer AS times, count(DISTINCT h.entity_id)::integer AS products
+      FROM entity_history h CROSS JOIN LATERAL jsonb_array_elements(h.changes) c
+      WHERE h.account_id = ${accountId} AND c.value ->> 'key' = 'vendor' AND ${sql.in("h.entity_id", ids)}
+      GROUP BY 1`
+    const there = new Set(rows.map((row) => row.vendor ?? ""))
+    const [left = ""] = there
+    const written = rows.find(({ id }) => id === entityId)?.title ?? ""
+    const once = (value: string, isAcknowledged: boolean) => {
+      const found = history.find((row) => row.vendor === value)
+      return found === undefined ? !isAcknowledged : found.times === ids.length && found.products === ids.length
+    }
+    return [
+      ...(rows.length === ids.length ? [] : [`${rows.length} products of ${ids.length}`]),
+      ...(there.size === 1 && vendor.has(left) ? [] : [`vendors ${[...there]} instead of ${[...vendor]}`]),
+      ...(title.has(written) ? [] : [`title ${written} instead of ${[...title]}`]),
+      ...[...vendors]
+        .filter(([value, isAcknowledged]) => !once(value, isAcknowledged))
+        .map(([value]) => `vendor ${value}: ${JSON.stringify(history.find((row) => row.vendor === value))}`)
+    ]
+  })
 
 /** Waits until the jobs of merchants have ended. Returns what contradicts the answers of the pages. */
 export const lostWork = (merchants: ReadonlyArray<Merchant>) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    Effect.forEach(merchants, ({ accountId, created, deleted, deleting, jobs }) =>
+    Effect.forEach(merchants, (merchant) =>
       Effect.gen(function* () {
-        yield* sql`
-          SELECT FROM job WHERE account_id = ${accountId} AND kind <> 'health_scan' AND state IN ('queued', 'running') LIMIT 1`.pipe(
-          Effect.repeat({ until: (waiting) => waiting.length === 0, schedule: Schedule.spaced("200 millis") })
-        )
+        const { accountId, created, deleted, deleting, jobs } = merchant
+        yield* untilJobsEnd(merchant)
         const all = yield* sql<{ readonly id: JobId; readonly state: string; readonly problem: unknown }>`
           SELECT id, state, problem FROM job WHERE account_id = ${accountId} AND kind <> 'health_scan'`
         const products = yield* sql<{ readonly id: EntityId }>`SELECT id FROM entity WHERE account_id = ${accountId}`
@@ -181,7 +226,8 @@ export const lostWork = (merchants: ReadonlyArray<Merchant>) =>
           ...all.filter(({ state }) => state !== "done").map((job) => `job ${JSON.stringify(job)}`),
           ...[...jobs].filter((id) => !all.some((job) => job.id === id)).map((id) => `no job ${id}`),
           ...[...created].filter((id) => !existing.has(id) && !deleting.has(id)).map((id) => `no product ${id}`),
-          ...[...deleted].filter((id) => existing.has(id)).map((id) => `product ${id} is not deleted`)
+          ...[...deleted].filter((id) => existing.has(id)).map((id) => `product ${id} is not deleted`),
+          ...(yield* lostValues(merchant))
         ].map((what) => `${accountId} ${what}`)
       })
     )
@@ -189,7 +235,3 @@ export const lostWork = (merchants: ReadonlyArray<Merchant>) =>
     Effect.map((lost) => lost.flat()),
     Effect.orDie
   )
-
-/** How often pages acknowledged each work, for all merchants together. */
-export const workOf = (merchants: ReadonlyArray<Merchant>) =>
-  Object.fromEntries(works.map((work) => [work, merchants.reduce((sum, { done }) => sum + done[work], 0)]))

@@ -3,18 +3,18 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Array as Arr, Effect, Layer, Redacted, Schedule } from "effect"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
-import { DropId, EntityId } from "../../src/model/Ids.ts"
+import { DropId } from "../../src/model/Ids.ts"
 import { plusMicros, Timestamp } from "../../src/model/Timestamp.ts"
-import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import type { FaultStep } from "../../src/runtime/FaultInjector.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
-import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { actingAs, anAccount, Stores } from "../../src/testing/index.ts"
 import { setClock, stopClock } from "../support/TestClock.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { amount, runsPlanted } from "../support/Volume.ts"
 import { bundledProgram, startProgram } from "./BundledProgram.ts"
 import { report } from "./Dice.ts"
+import { judgeDrops, liveProducts } from "./DropsJudge.ts"
 import { layerDatabase } from "./ServerServices.ts"
 
 const program = bundledProgram("test/faults/DropsExecutor.ts")
@@ -52,19 +52,7 @@ const schedule = (count: number, { accounts = 5, changes = 1 } = {}) =>
       const { store } = yield* (yield* Stores)
         .link({ domain: `s${place}-${accountId.slice(0, 8)}.demo.example`, platform: "demo" })
         .pipe(actingAs(actor))
-      const products = yield* Effect.replicateEffect(mintId(EntityId), (changes * count) / accounts)
-      yield* (yield* CatalogChanges)
-        .apply(
-          products.flatMap((id, index) => [
-            CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: `Product ${index}` } }),
-            CatalogChange.AddToStore({ entityId: id, storeId: store.id }),
-            CatalogChange.AcceptPublish({ entityId: id, storeId: store.id }),
-            CatalogChange.Identify({ entityId: id, storeId: store.id, platformId: demoPlatformId("product", id) }),
-            // A draft that no drop may publish.
-            CatalogChange.SetAttributes({ entityId: id, values: { vendor: "Draft" } })
-          ])
-        )
-        .pipe(actingAs(actor))
+      const products = yield* liveProducts(store.id, (changes * count) / accounts).pipe(actingAs(actor))
       yield* Effect.forEach(
         Arr.chunksOf(products, changes),
         (own, index) =>
@@ -180,37 +168,6 @@ const race = (
     })
   )
 
-/** Judges the publishes by the shops' records and the times at which they were written. */
-const judge = ({ mine }: Scheduled) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const [row] = yield* sql`
-      WITH arrived AS (
-        SELECT d.account_id, d.id,
-               count(*) FILTER (WHERE p.content #>> '{fields,title,value}' = c.value) AS came,
-               count(*) FILTER (WHERE p.content #>> '{fields,title,value}' <> c.value) AS went,
-               bool_or(CASE WHEN p.content #>> '{fields,title,value}' = c.value
-                         THEN f.applied_at < d.starts_at ELSE f.applied_at < d.ends_at END) AS early
-        FROM drop d
-        JOIN drop_change c ON c.account_id = d.account_id AND c.drop_id = d.id
-        LEFT JOIN demo_shop_effect f ON f.account_id = c.account_id AND f.entity_id = c.entity_id
-        LEFT JOIN publication p ON p.account_id = f.account_id AND p.id = f.key::uuid
-        WHERE d.${mine}
-        GROUP BY d.account_id, d.id, c.ordinal
-      )
-      SELECT (SELECT count(*) FROM arrived) AS changes,
-             (SELECT coalesce(sum(came + went), 0) FROM arrived) AS effects,
-             (SELECT count(*) FROM arrived WHERE early) AS early,
-             (SELECT count(*) FROM arrived WHERE came > 1 OR went > 1) AS double,
-             (SELECT count(*) FROM arrived WHERE came < 1 OR went < 1) AS missed,
-             (SELECT count(*) FROM drop WHERE ${mine} AND status = 'reverted' AND next_step IS NULL) AS reverted,
-             (SELECT count(*) FROM entity e
-              JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = e.id
-              WHERE e.${mine} AND (v.overrides <> '{}' OR v.accepted #>> '{attributes,title,value}' NOT LIKE 'Product %'
-                                   OR v.accepted #> '{attributes,vendor}' IS NOT NULL)) AS changed`
-    return Object.fromEntries(Object.entries(row ?? {}).map(([key, value]) => [key, Number(value)]))
-  })
-
 const TestLayer = Services.pipe(
   Layer.provideMerge(RepositoriesOnDatabase),
   Layer.provideMerge(layerDatabase(4)),
@@ -233,7 +190,7 @@ describe.skipIf(!serverAnswers)("drops on several processes, of which one is kil
             ...(["dropMoved", "dropSettling", "dropSettled"] as const).map((step) => ({ step, occurrence: 5 }))
           ]
           const processes = yield* race(scheduled, deaths)
-          const judged = yield* judge(scheduled)
+          const judged = yield* judgeDrops(scheduled.mine)
           report("Drops", { ...judged, ...processes })
           assert.deepStrictEqual(processes, { killed: deaths.length, alive: survivors })
           assert.deepStrictEqual(judged, {
@@ -262,7 +219,7 @@ describe.skipIf(!serverAnswers)("drops on several processes, of which one is kil
             { step: "dropMoved", occurrence: 1 }
           ]
           const processes = yield* race(scheduled, deaths, { inTurn: true })
-          const judged = yield* judge(scheduled)
+          const judged = yield* judgeDrops(scheduled.mine)
           report("A drop of two parts", { ...judged, ...processes })
           assert.deepStrictEqual(processes, { killed: deaths.length, alive: survivors })
           assert.deepStrictEqual(judged, {
@@ -284,7 +241,7 @@ describe.skipIf(!serverAnswers)("drops on several processes, of which one is kil
         Effect.gen(function* () {
           const scheduled = yield* schedule(few)
           yield* race(scheduled, [{ step: "dropMoving", occurrence: 1_000 }], { planted: "outside", patienceTicks: 60 })
-          const judged = yield* judge(scheduled)
+          const judged = yield* judgeDrops(scheduled.mine)
           report("Drops, locked outside (planted fault)", judged)
           assert.isAtLeast(judged.double ?? 0, 1)
         }),
@@ -297,7 +254,7 @@ describe.skipIf(!serverAnswers)("drops on several processes, of which one is kil
         Effect.gen(function* () {
           const scheduled = yield* schedule(1, { accounts: 1, changes: 60 })
           yield* race(scheduled, [], { planted: "halfway", patienceTicks: 60 })
-          const judged = yield* judge(scheduled)
+          const judged = yield* judgeDrops(scheduled.mine)
           report("Drops, one part (planted fault)", judged)
           assert.isAtLeast(judged.missed ?? 0, 1)
         }),
@@ -313,7 +270,7 @@ describe.skipIf(!serverAnswers)("drops on several processes, of which one is kil
             search: "fast,public",
             patienceTicks: 30
           })
-          const judged = yield* judge(scheduled)
+          const judged = yield* judgeDrops(scheduled.mine)
           report("Drops, by another clock (planted fault)", judged)
           assert.isAtLeast(judged.early ?? 0, 1)
         }),

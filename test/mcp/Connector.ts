@@ -139,6 +139,8 @@ export const send = (port: number, { body, headers = {}, method = "POST", path =
     sent.on("response", (received) => {
       const chunks: Array<Buffer> = []
       received.on("data", (chunk: Buffer) => chunks.push(chunk))
+      // An answer that is cut off has no end.
+      received.on("error", (error) => resume(Effect.die(error)))
       received.on("end", () =>
         resume(
           Effect.succeed({

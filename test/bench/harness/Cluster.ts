@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { distributedTables } from "../../../src/database/Distribution.ts"
+import { catalog, connected } from "./Catalog.ts"
 import { mustRun, run } from "./Processes.ts"
 import { progress } from "./Progress.ts"
 
@@ -26,4 +28,17 @@ export const withCluster = async <A>(use: (url: string) => Promise<A>): Promise<
     await run("sh", [script, "down", folder], settings)
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Distributes the tables of a database on a cluster, and collects their statistics. */
+export const distribute = async (url: string): Promise<void> => {
+  progress("Distributing the tables")
+  await catalog(url, "migrate", "--distribute")
+  await connected(url, async (client) => {
+    const { rows } = await client.query("SELECT FROM pg_dist_partition WHERE partmethod = 'h'")
+    if (rows.length !== distributedTables.length)
+      throw new Error(`${rows.length} tables are distributed instead of ${distributedTables.length}.`)
+    for (const each of distributedTables) await client.query(`VACUUM (ANALYZE) "${each}"`)
+    await client.query("SELECT run_command_on_workers('CHECKPOINT')")
+  })
 }

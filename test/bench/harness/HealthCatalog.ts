@@ -1,4 +1,5 @@
 import { catalog, connected, entityId, postgresVersionOf, recreate, urlOf } from "./Catalog.ts"
+import { distribute } from "./Cluster.ts"
 import { progress } from "./Progress.ts"
 
 /** A database whose account has issues in every dimension of data health. */
@@ -122,14 +123,17 @@ const fill = (url: string, products: number): Promise<{ accountId: string; store
     return { accountId, storeIds: linked.rows.map(({ id }) => id) }
   })
 
-/** A new database with this number of products. */
-export const openHealthCatalog = async (products: number): Promise<HealthCatalog> => {
+/** A new database with this number of products. `cluster`: an empty database of a cluster, which is used instead. */
+export const openHealthCatalog = async (products: number, cluster?: string): Promise<HealthCatalog> => {
   const database = "catalog_bench_health"
-  const url = urlOf(database)
-  progress(`Filling the database ${database}: ${products} products on ${stores} stores`)
-  await recreate(database)
+  const url = cluster ?? urlOf(database)
+  progress(
+    `Filling ${cluster === undefined ? `the database ${database}` : "the cluster"}: ${products} products on ${stores} stores`
+  )
+  if (cluster === undefined) await recreate(database)
   await catalog(url, "migrate")
   const { accountId, storeIds } = await fill(url, products)
+  if (cluster !== undefined) await distribute(cluster)
   const minted = await catalog(
     url,
     ...["key", "create", "--account", accountId, "--name", "Benchmark", "--scopes", "pim:read,pim:write", "--json"]

@@ -5,13 +5,12 @@ import { fromRandomBytes, lastFour } from "../../../src/access/ApiKeyToken.ts"
 import { hashOf } from "../../../src/access/Secrets.ts"
 import { layerWatch } from "../../../src/database/ClusterNodesRepo.ts"
 import * as Database from "../../../src/database/Database.ts"
-import { distributedTables } from "../../../src/database/Distribution.ts"
 import { AccountId, EntityId } from "../../../src/model/Ids.ts"
 import { RepositoriesOnDatabase, Services } from "../../../src/Services.ts"
 import { actingAs, CatalogChange, CatalogChanges } from "../../../src/testing/index.ts"
 import { readNodes } from "../../support/ReadNodes.ts"
 import { catalog, connected, postgresVersionOf, productsOnStores, recreate, urlOf } from "../harness/Catalog.ts"
-import { withCluster } from "../harness/Cluster.ts"
+import { distribute, withCluster } from "../harness/Cluster.ts"
 import { ourSettings, serviceParameters } from "../harness/Contenders.ts"
 import { Load } from "../harness/Load.ts"
 import { ServerProcess } from "../harness/Processes.ts"
@@ -112,20 +111,9 @@ const prepare = async (name: SideName, url: string, small: ReadonlyArray<SmallAc
   const { account, fill } = productsOnStores(products)
   await fill(url)
   await fillSmall(url, small)
-  const isCluster = name === "cluster"
-  if (isCluster) {
-    progress("Distributing the tables")
-    await catalog(url, "migrate", "--distribute")
-  }
+  if (name === "cluster") await distribute(url)
   const accountId = await connected(url, async (client) => {
     await client.query("VACUUM (ANALYZE)")
-    if (isCluster) {
-      const { rows } = await client.query("SELECT FROM pg_dist_partition WHERE partmethod = 'h'")
-      if (rows.length !== distributedTables.length)
-        throw new Error(`${rows.length} tables are distributed instead of ${distributedTables.length}.`)
-      for (const each of distributedTables) await client.query(`VACUUM (ANALYZE) "${each}"`)
-      await client.query("SELECT run_command_on_workers('CHECKPOINT')")
-    }
     await client.query("CHECKPOINT")
     const found = await client.query<{ readonly id: string }>("SELECT id FROM account WHERE name = $1", [account])
     return String(found.rows[0]?.id)

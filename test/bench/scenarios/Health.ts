@@ -2,6 +2,7 @@ import type pg from "pg"
 import { Agent, request } from "undici"
 import { HealthDimension } from "../../../src/health/Health.ts"
 import { connected } from "../harness/Catalog.ts"
+import { withCluster } from "../harness/Cluster.ts"
 import { serviceParameters } from "../harness/Contenders.ts"
 import { type HealthCatalog, openHealthCatalog } from "../harness/HealthCatalog.ts"
 import { megabytesOf, ServerProcess } from "../harness/Processes.ts"
@@ -12,6 +13,8 @@ import type { Scenario } from "./Scenario.ts"
 
 /** A smaller number is for trying the benchmark only: the targets apply to this number. */
 const products = Number(process.env.BENCH_HEALTH_PRODUCTS ?? 100_000)
+/** Whether scans are measured on a cluster instead of one server. */
+const isOnCluster = process.env.BENCH_HEALTH_CLUSTER === "1"
 const budget = "999999999"
 
 /** The service on such a catalog, in a process of its own. */
@@ -26,9 +29,10 @@ interface Service {
 }
 
 const withService = async <A>(
-  use: (service: Service) => Promise<A>
+  use: (service: Service) => Promise<A>,
+  cluster?: string
 ): Promise<{ readonly result: A; readonly postgresVersion: string }> => {
-  const catalog = await openHealthCatalog(products)
+  const catalog = await openHealthCatalog(products, cluster)
   const server = await ServerProcess.start(serviceParameters("serve"), {
     DATABASE_URL: catalog.url,
     RATE_LIMIT_PER_KEY: budget,
@@ -106,29 +110,36 @@ const forgetBases = (client: pg.Client, accountId: string) =>
   client.query("UPDATE health_base SET fingerprint = '' WHERE account_id = $1", [accountId])
 
 /**
- * Changes this number of products by single writes: each gets another title on its first store, a version and a note.
+ * Changes this number of products by single writes: each gets another title on its first store, a version and a note. The statements
+ * are such that a cluster runs them too.
  */
 const changeProducts = async (client: pg.Client, accountId: string, title: string) => {
+  const { rows } = await client.query<{ readonly id: string; readonly store: string }>(
+    `SELECT id, store_ids[1] AS store FROM entity WHERE account_id = $1 AND kind = 'product'
+     ORDER BY md5(id::text || $2) LIMIT $3`,
+    [accountId, title, changesBetween]
+  )
+  const ids = rows.map(({ id }) => id)
+  const titles = rows.map((_, index) =>
+    JSON.stringify({ title: { type: "single_line_text_field", value: `${title}${index + 1}` } })
+  )
   await client.query("BEGIN")
   await client.query(
-    `WITH changed AS (
-       UPDATE store_version v
-       SET pending_publish = true, overrides = v.overrides || jsonb_build_object('title', jsonb_build_object(
-             'type', 'single_line_text_field', 'value', $2::text || p.n))
-       FROM (
-         SELECT e.id, e.store_ids, row_number() OVER () AS n
-         FROM (SELECT * FROM entity WHERE account_id = $1 AND kind = 'product' ORDER BY md5(id::text || $2) LIMIT $3) e
-       ) p
-       WHERE v.account_id = $1 AND v.entity_id = p.id AND v.store_id = p.store_ids[1]
-       RETURNING v.entity_id, p.n
-     ), marked AS (
-       UPDATE entity e SET pending_publish = true FROM changed c WHERE e.account_id = $1 AND e.id = c.entity_id
-     )
-     INSERT INTO change_note (account_id, version, last_seq, at, entities, skus, moved)
-     SELECT a.account_id, a.version + c.n, -(a.version + c.n), now(), ARRAY[c.entity_id], '{}', '[]'
-     FROM account_state a, changed c
+    `UPDATE store_version v SET pending_publish = true, overrides = v.overrides || p.title
+     FROM unnest($2::uuid[], $3::uuid[], $4::jsonb[]) AS p (id, store, title)
+     WHERE v.account_id = $1 AND v.entity_id = p.id AND v.store_id = p.store`,
+    [accountId, ids, rows.map(({ store }) => store), titles]
+  )
+  await client.query("UPDATE entity SET pending_publish = true WHERE account_id = $1 AND id = ANY($2::uuid[])", [
+    accountId,
+    ids
+  ])
+  await client.query(
+    `INSERT INTO change_note (account_id, version, last_seq, at, entities, skus, moved)
+     SELECT a.account_id, a.version + p.n, -(a.version + p.n), $3::timestamptz, ARRAY[p.id], '{}', '[]'
+     FROM account_state a CROSS JOIN unnest($2::uuid[]) WITH ORDINALITY AS p (id, n)
      WHERE a.account_id = $1`,
-    [accountId, title, changesBetween]
+    [accountId, ids, new Date().toISOString()]
   )
   await client.query("UPDATE account_state SET version = version + $2 WHERE account_id = $1", [
     accountId,
@@ -140,6 +151,56 @@ const changeProducts = async (client: pg.Client, accountId: string, title: strin
 const maxScanRatio = 8
 const maxGrowthMegabytes = 50
 
+/** Measures full scans and scans after changes. `count`: number of rounds. */
+const measureScans =
+  (count: number) =>
+  async ({ ask, catalog, pid }: Service) => {
+    await ask("/data-health")
+    const before = megabytesOf(pid, "VmHWM")
+    const figures = new Map<HealthDimension, Array<{ scan: number; join: number; rows: number; again: number }>>()
+    await connected(catalog.url, async (client) => {
+      for (let round = 0; round <= count; round++)
+        for (const dimension of HealthDimension.literals) {
+          const join = await timed(() => countJoin(client, catalog.accountId, dimension))
+          await forgetBases(client, catalog.accountId)
+          const { answer, millis } = await ask("/data-health/scans", { dimension })
+          await changeProducts(client, catalog.accountId, `${dimension} ${round} `)
+          const { millis: again } = await ask("/data-health/scans", { dimension })
+          const { by_section } = answer.result as { readonly by_section: ReadonlyArray<{ readonly rows: number }> }
+          const rows = by_section.reduce((sum, each) => sum + each.rows, 0)
+          progress(
+            `round ${round}, ${dimension}: scan ${whole(millis)} ms, join ${whole(join)} ms, ${whole(rows)} rows; after ${whole(changesBetween)} changes ${whole(again)} ms`
+          )
+          // The first round fills caches.
+          if (round > 0)
+            figures.set(dimension, [...(figures.get(dimension) ?? []), { scan: millis, join, rows, again }])
+        }
+    })
+    const grown = megabytesOf(pid, "VmHWM") - before
+    return [
+      `${whole(products)} products of one variant on 3 stores with ${whole(products / 2)} media; ${count} rounds, each full scan after a count of the join that it reads, and an incremental scan after ${whole(changesBetween)} of the products changed. Memory is the most that the process held, less what it held at most before the first scan.`,
+      table(
+        ["", "full scan, ms", "after changes, ms", "join, ms", "rows written", ...head.slice(1)],
+        [...figures].map(([dimension, all]) => {
+          const [name = "", ...rest] = lineOf(
+            dimension,
+            all.map(({ join, scan }) => scan / join),
+            maxScanRatio
+          )
+          return [
+            name,
+            whole(median(all.map(({ scan }) => scan))),
+            whole(median(all.map(({ again }) => again))),
+            whole(median(all.map(({ join }) => join))),
+            whole(all[0]?.rows ?? 0),
+            ...rest
+          ]
+        })
+      ),
+      `Memory gained: ${whole(grown)} MB (target < ${maxGrowthMegabytes}: ${grown < maxGrowthMegabytes ? "met" : "not met"}).`
+    ].join("\n\n")
+  }
+
 /**
  * Compares a full scan with counting the join of the rows that it reads, and measures the incremental scan after a
  * change of a thousand products.
@@ -147,54 +208,11 @@ const maxGrowthMegabytes = 50
 export const healthScans: Scenario = {
   name: "health-scans",
   title: "Data health: scans",
-  run: async ({ rounds: count }) => {
-    const { postgresVersion, result } = await withService(async ({ ask, catalog, pid }) => {
-      await ask("/data-health")
-      const before = megabytesOf(pid, "VmHWM")
-      const figures = new Map<HealthDimension, Array<{ scan: number; join: number; rows: number; again: number }>>()
-      await connected(catalog.url, async (client) => {
-        for (let round = 0; round <= count; round++)
-          for (const dimension of HealthDimension.literals) {
-            const join = await timed(() => countJoin(client, catalog.accountId, dimension))
-            await forgetBases(client, catalog.accountId)
-            const { answer, millis } = await ask("/data-health/scans", { dimension })
-            await changeProducts(client, catalog.accountId, `${dimension} ${round} `)
-            const { millis: again } = await ask("/data-health/scans", { dimension })
-            const { by_section } = answer.result as { readonly by_section: ReadonlyArray<{ readonly rows: number }> }
-            const rows = by_section.reduce((sum, each) => sum + each.rows, 0)
-            progress(
-              `round ${round}, ${dimension}: scan ${whole(millis)} ms, join ${whole(join)} ms, ${whole(rows)} rows; after ${whole(changesBetween)} changes ${whole(again)} ms`
-            )
-            // The first round fills caches.
-            if (round > 0)
-              figures.set(dimension, [...(figures.get(dimension) ?? []), { scan: millis, join, rows, again }])
-          }
-      })
-      const grown = megabytesOf(pid, "VmHWM") - before
-      return [
-        `${whole(products)} products of one variant on 3 stores with ${whole(products / 2)} media; ${count} rounds, each full scan after a count of the join that it reads, and an incremental scan after ${whole(changesBetween)} of the products changed. Memory is the most that the process held, less what it held at most before the first scan.`,
-        table(
-          ["", "full scan, ms", "after changes, ms", "join, ms", "rows written", ...head.slice(1)],
-          [...figures].map(([dimension, all]) => {
-            const [name = "", ...rest] = lineOf(
-              dimension,
-              all.map(({ join, scan }) => scan / join),
-              maxScanRatio
-            )
-            return [
-              name,
-              whole(median(all.map(({ scan }) => scan))),
-              whole(median(all.map(({ again }) => again))),
-              whole(median(all.map(({ join }) => join))),
-              whole(all[0]?.rows ?? 0),
-              ...rest
-            ]
-          })
-        ),
-        `Memory gained: ${whole(grown)} MB (target < ${maxGrowthMegabytes}: ${grown < maxGrowthMegabytes ? "met" : "not met"}).`
-      ].join("\n\n")
-    })
-    return { report: result, postgresVersion }
+  run: async ({ rounds }) => {
+    const measure = (cluster?: string) => withService(measureScans(rounds), cluster)
+    const measured = isOnCluster ? await withCluster(measure) : await measure()
+    if (measured === undefined) throw new Error("No Citus cluster can be started here.")
+    return { report: measured.result, postgresVersion: measured.postgresVersion }
   }
 }
 
