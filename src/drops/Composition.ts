@@ -19,7 +19,9 @@ export const DropThing = Schema.Struct({
       storeId: StoreId,
       overrides: Attributes,
       /** The values that the store accepted last. null: it was never published there. */
-      accepted: Schema.NullOr(Attributes)
+      accepted: Schema.NullOr(Attributes),
+      /** The values that the end of another drop will publish, by field. */
+      restored: Schema.Record({ key: Schema.String, value: Schema.String })
     })
   )
 })
@@ -104,7 +106,8 @@ const changeOf = (thing: DropThing, store: StoreId | null, field: string, value:
 const discountOf = (thing: DropThing, store: Store, { discount, keepsOldPrice }: Choice): Composition => {
   const version = onStore(thing, store.id)
   if (version === undefined || discount === null) return { changes: [], leftOut: [] }
-  const price = shownOn(thing, version, "price")
+  // Another drop that has changed the price ends before the new one starts: two drops of a field may not overlap.
+  const price = version.restored.price ?? shownOn(thing, version, "price")
   const reduced = discounted(price, discount, store.currency)
   if (reduced === undefined) return { changes: [], leftOut: [{ thing, reason: "no_price", price: "" }] }
   if (reduced === price || Number(reduced) >= Number(price))

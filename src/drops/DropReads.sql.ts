@@ -184,6 +184,17 @@ export const makeReadThings = (sql: SqlClient): Pick<Context.Tag.Service<DropsRe
           SELECT jsonb_object_agg(f.key, ${sql.literal(attributes)} -> f.key) FROM unnest(${fields}::text[]) AS f (key)
           WHERE ${sql.literal(attributes)} ? f.key
         ), '{}')`
+    // At the end, fields that were edited meanwhile stay as they are.
+    const restored = sql`
+      (
+        SELECT coalesce(jsonb_object_agg(c.field, f.accepted_before), '{}')
+        FROM drop_change c
+        JOIN drop d ON d.account_id = ${accountId} AND d.id = c.drop_id AND d.ends_at IS NOT NULL AND d.next_step IS NOT NULL
+        JOIN drop_effect f ON f.account_id = ${accountId} AND f.drop_id = c.drop_id AND f.ordinal = c.ordinal
+          AND f.store_id = v.store_id
+        WHERE c.account_id = ${accountId} AND c.entity_id = e.id AND c.field = ANY(${fields}::text[])
+          AND (f.outcome IS NULL OR f.outcome = 'applied' AND v.overrides -> c.field ->> 'value' = c.value)
+      )`
     const variants = sql`
           UNION ALL
           SELECT k.place, c.position, c.id FROM unnest(${ids}::uuid[]) WITH ORDINALITY AS k (id, place)
@@ -194,7 +205,8 @@ export const makeReadThings = (sql: SqlClient): Pick<Context.Tag.Service<DropsRe
                ${only("e.attributes")} AS attributes, (
                  SELECT coalesce(jsonb_agg(jsonb_build_object(
                           'storeId', v.store_id, 'overrides', ${only("v.overrides")},
-                          'accepted', CASE WHEN v.accepted IS NOT NULL THEN ${only("(v.accepted -> 'attributes')")} END
+                          'accepted', CASE WHEN v.accepted IS NOT NULL THEN ${only("(v.accepted -> 'attributes')")} END,
+                          'restored', ${restored}
                         ) ORDER BY s.domain COLLATE "C", s.id), '[]')
                  FROM store_version v
                  JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status = 'linked'

@@ -159,7 +159,19 @@ const toThing = (
       .map(({ accepted, overrides, storeId }) => ({
         storeId,
         overrides: only(overrides),
-        accepted: accepted === null ? null : only(accepted.attributes)
+        accepted: accepted === null ? null : only(accepted.attributes),
+        restored: Object.fromEntries(
+          [...(account?.drops.values() ?? [])]
+            .flatMap(({ effects, nextStep, planned }) => (planned.ends_at === null || nextStep === null ? [] : effects))
+            .filter(
+              ({ entityId, field, outcome, storeId: on, value }) =>
+                entityId === id &&
+                on === storeId &&
+                fields.includes(field) &&
+                (outcome === null || (outcome === "applied" && overrides[field]?.value === value))
+            )
+            .map(({ acceptedBefore, field }) => [field, acceptedBefore])
+        )
       }))
   }
 }

@@ -43,7 +43,7 @@ layer(PagesServer, { excludeTestServices: true })("a drop of 20 % off on a colle
           "Starts Wed, 5 Dec 2998, 00:00 Europe/Berlin , 4 Dec, 23:00 UTC",
           "Ends Fri, 7 Dec 2998, 00:00 Europe/Berlin , 6 Dec, 23:00 UTC",
           "Changes 6 changes of 3 items",
-          "The new prices are calculated now. Later price changes do not affect them.",
+          "The new prices are calculated now. Later price changes do not affect them. If another drop has changed a price, the price after its end counts.",
           "Changes of the drop What Price EUR Compare-at price EUR",
           ...["The stove: One", "The tent: M", "The tent: S"].map(
             (thing) => `${thing} Now: 10.00 In the drop: 8.00 Now: empty In the drop: 10.00`

@@ -1304,6 +1304,34 @@ for (const engine of all) {
         )
       )
 
+      it.effect("tell the values that their ends will restore, unless somebody edited them meanwhile", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, two, variant } = shop
+            const { things } = yield* Drops
+            const restored = Effect.map(
+              things({ ids: [variant], withVariants: false, fields: ["price", "sku"], limit: 1 }),
+              ([thing]) =>
+                [one, two, shop.files].map(({ id }) => thing?.versions.find(({ storeId }) => storeId === id)?.restored)
+            )
+            const [endless, ending] = [
+              yield* aDrop([{ entity_id: variant, store_id: two.id, field: "sku", value: "SALE" }], { to: null }),
+              yield* aDrop(price(shop, null))
+            ]
+            assert.deepStrictEqual(yield* restored, [{}, {}, {}])
+            yield* advance(hour)
+            yield* until(ending.id, "applied")
+            yield* until(endless.id, "applied")
+            assert.deepStrictEqual(yield* restored, [{ price: "10.00" }, { price: "10.00" }, {}])
+            yield* apply(CatalogChange.SetOverrides({ entityId: variant, storeId: two.id, values: { price: "9.00" } }))
+            assert.deepStrictEqual(yield* restored, [{ price: "10.00" }, {}, {}])
+            yield* advance(hour)
+            yield* until(ending.id, "reverted")
+            assert.deepStrictEqual(yield* restored, [{}, {}, {}])
+          })
+        )
+      )
+
       it.effect("are listed by start; the list of an entity has only its changes; unlinked stores are left out", () =>
         inShop((shop) =>
           Effect.gen(function* () {

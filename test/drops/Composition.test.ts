@@ -34,10 +34,16 @@ const product = (id: number, versions: DropThing["versions"] = [on(here)]): Drop
   versions
 })
 
-const on = (storeId: StoreId, accepted: Readonly<Record<string, string>> | null = {}, own = {}) => ({
+const on = (
+  storeId: StoreId,
+  accepted: Readonly<Record<string, string>> | null = {},
+  own = {},
+  restored: Readonly<Record<string, string>> = {}
+) => ({
   storeId,
   overrides: values(own),
-  accepted: accepted === null ? null : values(accepted)
+  accepted: accepted === null ? null : values(accepted),
+  restored
 })
 
 const variant = (id: number, price: string, versions: DropThing["versions"] = [on(here, { price })]): DropThing => ({
@@ -85,6 +91,14 @@ describe("the changes of a choice", () => {
       [1, "here", "compare_at_price", "", "20.00"],
       [2, "here", "price", "19.99", "15.99"],
       [2, "here", "compare_at_price", "25.00", "19.99"]
+    ])
+  })
+
+  it("a percentage takes the price that the end of another drop restores", () => {
+    const things = [variant(11, "20.00", [on(here, { price: "16.00" }, { price: "16.00" }, { price: "20.00" })])]
+    assert.deepStrictEqual(shown(things, { discount: 2_500n, keepsOldPrice: true }).changes, [
+      [0, "here", "price", "16.00", "15.00"],
+      [0, "here", "compare_at_price", "", "20.00"]
     ])
   })
 

@@ -242,7 +242,9 @@ export const ReviewDropPage = ({
               )}
               {form.percent.trim() !== "" && (
                 <span class="zone">
-                  {t("The new prices are calculated now. Later price changes do not affect them.")}
+                  {t(
+                    "The new prices are calculated now. Later price changes do not affect them. If another drop has changed a price, the price after its end counts."
+                  )}
                 </span>
               )}
             </>
