@@ -20,8 +20,8 @@ const SavedSecret = Schema.Struct({
 })
 
 /**
- * Logs settings of this process that do not fit what the database has. Each process reads its own settings, so a process whose settings
- * differ from those of the others would otherwise fail some requests, and nothing would name the cause.
+ * Logs settings of this process that do not fit what the database has. Each process reads its own settings. If those of one process
+ * differ, only a part of the work fails, which an operator would otherwise find by chance.
  */
 export const makeStartChecks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
