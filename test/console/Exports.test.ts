@@ -2,14 +2,17 @@ import { get, type IncomingMessage } from "node:http"
 import { HttpServer } from "@effect/platform"
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Layer } from "effect"
 import { CatalogChange } from "../../src/drafts/CatalogChange.ts"
 import { CatalogChanges } from "../../src/drafts/CatalogChanges.ts"
+import { Exports } from "../../src/exports/Exports.ts"
+import { ExportsRepo } from "../../src/exports/ExportsRepo.ts"
 import { listeningOn } from "../../src/http/BaseUrl.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
+import { Unavailable } from "../../src/model/Errors.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { actingAs, anEntity, Catalog } from "../../src/testing/index.ts"
-import { ask, assertErrorPage, PagesServer } from "../oauth/PagesServer.ts"
+import { ask, assertErrorPage, nodeOf, PagesServer } from "../oauth/PagesServer.ts"
 import {
   aMerchant,
   assertForeignForm,
@@ -31,6 +34,18 @@ const unread = (cookie: string) =>
       get(url, { headers: { cookie } }, (response) => resume(Effect.succeed(response.pause())))
     })
   })
+
+/** Exports that cannot reach the database. */
+const unreachable = Layer.fresh(Exports.layer).pipe(
+  Layer.provide(
+    Layer.effect(
+      ExportsRepo,
+      Effect.map(ExportsRepo, (repo) =>
+        ExportsRepo.of({ ...repo, inSnapshot: () => Effect.die(new Unavailable({ reason: "planted" })) })
+      )
+    )
+  )
+)
 
 layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (it) => {
   it.effect("are limited to two at a time for an account, even if they are read slowly", () =>
@@ -80,6 +95,24 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
         [foreign.status, foreign.headers.get("location")],
         [303, "/sign-in?return_to=%2Fexports%2Fcatalog.jsonl"]
       )
+    })
+  )
+
+  it.effect("are refused by a page if the database cannot be reached before the first part is read", () =>
+    Effect.gen(function* () {
+      const { cookie, files } = yield* aMerchant
+      yield* Effect.gen(function* () {
+        for (const path of [file, `/exports/products.csv?id=${files.id}`]) {
+          const refused = yield* ask(path, { cookie })
+          assert.strictEqual(refused.status, 503)
+          assert.isNull(refused.headers.get("content-disposition"))
+          assert.match(refused.headers.get("x-request-id") ?? "", /^req_[0-9a-f-]{36}$/)
+          assert.strictEqual(
+            textOf(refused),
+            "Not available at the moment The service cannot reach its database at the moment. Try again in a minute. To the start page"
+          )
+        }
+      }).pipe(Effect.provide(nodeOf().pipe(Layer.provide(unreachable))))
     })
   )
 

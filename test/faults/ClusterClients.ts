@@ -109,7 +109,8 @@ export const ask = (
     if (chosen.isUp && chosen.port === port) {
       const worker = isDown ? "while its worker was down" : `${Math.round(sentAt - upAt)} ms after its worker was up`
       client.wrong.push(
-        `no answer to ${sent?.method ?? "POST"} ${sent?.path ?? "/mcp"}, sent ${worker}: ${Cause.squash(exit.cause)}`
+        `no answer to ${sent?.method ?? "POST"} ${sent?.path ?? "/mcp"} after ${Math.round(performance.now() - sentAt)} ms, ` +
+          `sent ${worker}, at ${new Date().toTimeString().slice(0, 8)}: ${Cause.squash(exit.cause)}`
       )
     }
     return undefined

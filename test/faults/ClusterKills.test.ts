@@ -115,15 +115,18 @@ const aProcess = (cluster: OwnCluster) =>
     yield* Effect.addFinalizer(() => Effect.promise(() => running.server.stop("SIGKILL")))
     const served = { port: running.port, isUp: true }
     return Object.assign(served, {
-      /** What the processes logged about the request that a text names: the lines with its id, each with the message before it. */
+      /**
+       * What the processes logged about the request that a text names: the lines with its id, each with the message before it. Without an id:
+       * the lines of the second that the text names.
+       */
       loggedAbout: (text: string) => {
-        const id = /req_[0-9a-f-]{36}/.exec(text)?.[0]
-        return id === undefined
+        const named = /req_[0-9a-f-]{36}/.exec(text)?.[0] ?? / at (\d\d:\d\d:\d\d):/.exec(text)?.[1]
+        return named === undefined
           ? []
           : outputs.flatMap(({ stderr }) =>
               stderr
                 .split("\n")
-                .flatMap((line, index, lines) => (line.includes(id) ? [lines[index - 1] ?? "", line] : []))
+                .flatMap((line, index, lines) => (line.includes(named) ? [lines[index - 1] ?? "", line] : []))
             )
       },
       /** Why the processes could not use the database, one line for each refusal that they logged. */
@@ -261,8 +264,11 @@ describe.skipIf(!canStart)("a large account beside small ones on a cluster", () 
         const sum = (count: (client: (typeof clients)[number]) => number) => clients.map(count).reduce((a, b) => a + b)
         const refused = sum(({ refusedReads, refusedWrites }) => refusedReads + refusedWrites)
         // On a machine that has no processor time for the service, requests wait too long for a connection, whatever node they need. Such
-        // refusals say nothing about nodes. `WorkerDown` proves that statements for a dead node leave connections to the others.
-        const refusedWhileUp = wrong.filter((what) => / refused(?:Reads|Writes) after /.test(what))
+        // refusals say nothing about nodes. A download whose first part takes longer than the page waits is cut off instead. `WorkerDown`
+        // proves that statements for a dead node leave connections to the others.
+        const refusedWhileUp = wrong.filter((what) =>
+          / (?:refused(?:Reads|Writes)|no answer to GET \/exports\/\S+) after /.test(what)
+        )
         const unexplained = refusedWhileUp.filter((what) => !what.includes("no connection was free"))
         report("A cluster whose processes are killed", {
           products,

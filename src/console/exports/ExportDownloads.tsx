@@ -1,6 +1,6 @@
 import { type HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
-import { Effect, Stream } from "effect"
+import { Effect, Exit, Fiber, Option, Runtime, Scope, Stream } from "effect"
 import type { MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { ExportJobs } from "../../exports/ExportJobs.ts"
@@ -77,11 +77,45 @@ const makeAdmit = () => {
 
 type Parts = Stream.Stream<ExportPart, NotFound | ValidationFailed, CurrentActor>
 
-/** Sends an export as a file while it is read. If reading fails, the connection is cut, so the browser reports a failed download. */
+/** How long the answer waits for the first part. It is shorter than the deadline of a request. */
+const untilAnswer = "5 seconds"
+
+/**
+ * Reads the first part of an export. If this fails at once, the page of the error is the answer. The result is the whole export. It is closed
+ * when it ends, or when its connection does.
+ */
+const begun = (request: HttpServerRequest.HttpServerRequest, parts: Parts) =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const close = Scope.close(scope, Exit.void)
+      const run = Runtime.runFork(yield* Effect.runtime<CurrentActor>())
+      const response = toServerResponse(request)
+      response.once("close", () => run(close))
+      const pull = yield* Scope.extend(Stream.toPull(parts), scope)
+      const first = yield* Effect.forkIn(Effect.interruptible(pull), scope)
+      yield* restore(Effect.timeoutOption(Fiber.join(first), untilAnswer)).pipe(
+        Effect.catchAll(Option.match({ onNone: () => Effect.void, onSome: Effect.fail })),
+        Effect.onError(() => close)
+      )
+      if (response.destroyed) yield* close
+      let next: typeof pull = Fiber.join(first)
+      return Stream.repeatEffectChunkOption(
+        Effect.suspend(() => {
+          const now = next
+          next = pull
+          return now
+        })
+      ).pipe(Stream.ensuring(close))
+    })
+  )
+
+/** Sends an export as a file while it is read. If reading fails later, the connection is cut, so the browser reports a failed download. */
 const download = (request: HttpServerRequest.HttpServerRequest, parts: Parts, name: string, contentType: string) =>
-  Effect.map(Effect.context<CurrentActor>(), (context) =>
-    HttpServerResponse.stream(
-      parts.pipe(
+  Effect.gen(function* () {
+    const context = yield* Effect.context<CurrentActor>()
+    return HttpServerResponse.stream(
+      (yield* begun(request, parts)).pipe(
         Stream.map(({ bytes }) => bytes),
         // The library ends the response of a failed stream as if it were complete.
         Stream.onError(() => Effect.sync(() => toServerResponse(request).destroy())),
@@ -89,7 +123,7 @@ const download = (request: HttpServerRequest.HttpServerRequest, parts: Parts, na
       ),
       { contentType, headers: { ...pageHeaders, "content-disposition": `attachment; filename="${name}"` } }
     )
-  )
+  })
 
 const cannotPublish = ({ domain }: Store) =>
   new PageRefused({
