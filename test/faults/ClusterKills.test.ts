@@ -264,11 +264,8 @@ describe.skipIf(!canStart)("a large account beside small ones on a cluster", () 
         const sum = (count: (client: (typeof clients)[number]) => number) => clients.map(count).reduce((a, b) => a + b)
         const refused = sum(({ refusedReads, refusedWrites }) => refusedReads + refusedWrites)
         // On a machine that has no processor time for the service, requests wait too long for a connection, whatever node they need. Such
-        // refusals say nothing about nodes. A download whose first part takes longer than the page waits is cut off instead. `WorkerDown`
-        // proves that statements for a dead node leave connections to the others.
-        const refusedWhileUp = wrong.filter((what) =>
-          / (?:refused(?:Reads|Writes)|no answer to GET \/exports\/\S+) after /.test(what)
-        )
+        // refusals say nothing about nodes. `WorkerDown` proves that statements for a dead node leave connections to the others.
+        const refusedWhileUp = wrong.filter((what) => / refused(?:Reads|Writes) after /.test(what))
         const unexplained = refusedWhileUp.filter((what) => !what.includes("no connection was free"))
         report("A cluster whose processes are killed", {
           products,

@@ -25,9 +25,9 @@ import { fields, makeSelectionIn } from "../selections/SelectionForm.ts"
 import { ExportPage, type LeftOut } from "../selections/SelectionPages.tsx"
 
 const routes = {
-  jsonl: ["GET", paths.exportJsonl, refuseOnPage, "view"],
-  csv: ["GET", paths.exportCsv, refuseOnPage, "view"],
-  csvAsPublish: ["POST", paths.exportCsv, refuseOnPage, "publish"],
+  jsonl: ["GET", paths.exportJsonl, refuseOnPage, "view", "batch"],
+  csv: ["GET", paths.exportCsv, refuseOnPage, "view", "batch"],
+  csvAsPublish: ["POST", paths.exportCsv, refuseOnPage, "publish", "batch"],
   selected: ["POST", paths.exportSelected, refuseOnPage, "view", "batch"]
 } as const
 
@@ -77,8 +77,11 @@ const makeAdmit = () => {
 
 type Parts = Stream.Stream<ExportPart, NotFound | ValidationFailed, CurrentActor>
 
-/** How long the answer waits for the first part. It is shorter than the deadline of a request. */
-const untilAnswer = "5 seconds"
+/**
+ * How long the answer waits for the first part: longer than statements wait for a connection and a lock, shorter than proxies wait for an
+ * answer.
+ */
+const untilAnswer = "20 seconds"
 
 /**
  * Reads the first part of an export. If this fails at once, the page of the error is the answer. The result is the whole export. It is closed
