@@ -215,4 +215,4 @@ export const assertPage = (path: string, cookie: string) =>
   })
 
 /** The CSRF token in the forms of a page. */
-export const csrfOf = ({ text }: Answer) => sectionsOf(text, "/sign-out").hidden.csrf ?? ""
+export const csrfOf = ({ text }: Pick<Answer, "text">) => sectionsOf(text, "/sign-out").hidden.csrf ?? ""

@@ -10,6 +10,7 @@ import { ImportId } from "../../src/model/Ids.ts"
 import { layerSpanLog } from "../../src/telemetry/SpanLog.ts"
 import { actingAs } from "../../src/testing/index.ts"
 import { type Answer, anEndlessBody, ask, PagesServer } from "../oauth/PagesServer.ts"
+import { spanRecorder } from "../support/SpanRecorder.ts"
 import {
   aMerchant,
   aReview,
@@ -238,20 +239,18 @@ layer(PagesServer, { excludeTestServices: true })("an uploaded product export", 
   )
 })
 
-/** The names of the spans that were logged. */
-const spans: Array<string> = []
-const recorder = Logger.make(({ message }) => {
-  const [, name] = /^span (.*)$/.exec(String(message)) ?? []
-  if (name !== undefined) spans.push(name)
-})
-const traced = PagesServer.pipe(Layer.provide(layerSpanLog(100)), Layer.provide(Logger.add(recorder)), Layer.fresh)
+const { logger, spans } = spanRecorder()
+const traced = PagesServer.pipe(Layer.provide(layerSpanLog(100)), Layer.provide(Logger.add(logger)), Layer.fresh)
 
 layer(traced, { excludeTestServices: true })("an upload with TRACE_PERCENT=100", (it) => {
   it.effect("has traces for the work after its answer", () =>
     Effect.gen(function* () {
       const { actor, send } = yield* atImports
       yield* untilPhase({ actor }, begun(yield* send({})), "reviewing")
-      assert.includeMembers(spans, ["POST /imports", "import reading", "import comparison"])
+      assert.includeMembers(
+        spans.map(({ name }) => name),
+        ["POST /imports", "import reading", "import comparison"]
+      )
     })
   )
 })

@@ -2,10 +2,11 @@ import { SqlClient } from "@effect/sql"
 import { Clock, Effect } from "effect"
 import { DropId, type EntityId, StoreId } from "../../src/model/Ids.ts"
 import { actingAs } from "../../src/testing/index.ts"
+import { csrfOf } from "../console/Merchant.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { orHangs } from "../support/HangLimit.ts"
 import { ask, type Client, refuse, toServer } from "./ClusterClients.ts"
-import { aPageUserOf, csrfOf, fill, inTurns, open, type PageUser, type Processes, patiently } from "./ClusterPages.ts"
+import { aPageUserOf, fill, inTurns, open, type PageUser, type Processes, patiently } from "./ClusterPages.ts"
 import { judgeDrops, liveProducts } from "./DropsJudge.ts"
 
 /** The products of a drop. On a busy machine a part of 50 takes longer than the time between two kills, and never ends. */
@@ -65,7 +66,7 @@ const schedule = (processes: Processes, dropper: Dropper, title: string) =>
     const now = yield* Clock.currentTimeMillis
     const review = yield* open(processes, dropper, "/drops/new", {
       form: {
-        ...csrfOf(list),
+        csrf: csrfOf(list),
         ...Object.fromEntries(dropper.things.map((id) => [`thing-${id}`, "yes"])),
         name: title,
         store_id: dropper.storeId,

@@ -4,12 +4,12 @@ import { Imports } from "../../src/imports/Imports.ts"
 import { type ImportId, ImportId as ImportIdOf, type StoreId, StoreId as StoreIdOf } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { actingAs, Stores } from "../../src/testing/index.ts"
-import { textOf } from "../console/Merchant.ts"
+import { csrfOf, textOf } from "../console/Merchant.ts"
 import { orHangs } from "../support/HangLimit.ts"
 import { held } from "../support/ShopRecords.ts"
 import { amount } from "../support/Volume.ts"
 import type { Client } from "./ClusterClients.ts"
-import { aPageUserOf, csrfOf, fill, inTurns, open, type PageUser, type Processes, patiently } from "./ClusterPages.ts"
+import { aPageUserOf, fill, inTurns, open, type PageUser, type Processes, patiently } from "./ClusterPages.ts"
 
 /** A file of products, or the records of a demo store. */
 type Source = "file" | "refresh"
@@ -180,7 +180,7 @@ const supply = (processes: Processes, supplier: Supplier, turn: number) =>
     const begun = importOn(newest)
     if (begun !== undefined && /Being read|Under review|Being applied/.test(newest))
       return yield* follow(processes, supplier, begun)
-    const { csrf } = csrfOf(page)
+    const csrf = csrfOf(page)
     const source: Source = turn % 2 === 0 ? "file" : "refresh"
     const title = `${source === "file" ? "f" : "r"}${turn + 1}`
     if (source === "refresh") yield* patiently(putInShop(supplier, title))

@@ -1,13 +1,12 @@
 import { SqlClient } from "@effect/sql"
 import { Effect, Schedule } from "effect"
 import { EntityId, JobId } from "../../src/model/Ids.ts"
-import { textOf } from "../console/Merchant.ts"
+import { csrfOf, textOf } from "../console/Merchant.ts"
 import type { Answer } from "../mcp/Connector.ts"
 import { orHangs } from "../support/HangLimit.ts"
 import { type Client, call, page } from "./ClusterClients.ts"
 import {
   aPageUserOf,
-  csrfOf,
   type Form,
   fill,
   inTurns,
@@ -77,7 +76,7 @@ const bulk = (processes: Processes, merchant: Merchant, action: string, ids: Ite
     const list = yield* open(processes, merchant, "/products")
     if (list === undefined) return undefined
     const ticked = Object.fromEntries([...ids].map((id) => [`publish-${id}`, "yes"]))
-    const form = { ...csrfOf(list), list: "product", query: "", ...ticked, ...more, do: "review" }
+    const form = { csrf: csrfOf(list), list: "product", query: "", ...ticked, ...more, do: "review" }
     const review = yield* open(processes, merchant, action, { form })
     return yield* fill(processes, merchant, review, action, { do: "begin" })
   })

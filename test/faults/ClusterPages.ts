@@ -66,9 +66,6 @@ export const fill = (processes: Processes, user: PageUser, shown: Answer | undef
     return yield* open(processes, user, action, { form })
   })
 
-/** The token that each form of a page has. */
-export const csrfOf = ({ text }: Answer) => ({ csrf: sectionsOf(text, "/sign-out").hidden.csrf ?? "" })
-
 /** Repeats a step until the user is paused. The turn that was begun is completed. */
 export const inTurns = <E, R>(
   user: PageUser,

@@ -1,14 +1,9 @@
 import { HttpClient, HttpClientRequest } from "@effect/platform"
 import { assert, it } from "@effect/vitest"
-import { Effect, HashMap, Layer, Logger, Option } from "effect"
+import { Effect, Layer, Logger } from "effect"
 import { layerSpanLog } from "../../src/telemetry/SpanLog.ts"
 import { anAccount, testServer } from "../../src/testing/index.ts"
-
-interface Span {
-  readonly name: string
-  readonly id: unknown
-  readonly parentId: unknown
-}
+import { type LoggedSpan, spanRecorder } from "../support/SpanRecorder.ts"
 
 const requests = 200
 
@@ -18,18 +13,10 @@ const requests = 200
  */
 const spansAt = (percent: number) =>
   Effect.gen(function* () {
-    const spans: Array<Span> = []
-    const recording = Logger.replace(
-      Logger.defaultLogger,
-      Logger.make(({ annotations, message }) => {
-        const [, name] = /^span (.*)$/.exec(String(message)) ?? []
-        const annotation = (key: string) => Option.getOrUndefined(HashMap.get(annotations, key))
-        if (name !== undefined) spans.push({ name, id: annotation("spanId"), parentId: annotation("parentId") })
-      })
-    )
+    const { logger, spans } = spanRecorder()
     const server = testServer({ perKey: 100_000, perAccount: 100_000 }).pipe(
       Layer.provide(layerSpanLog(percent)),
-      Layer.provide(recording),
+      Layer.provide(Logger.replace(Logger.defaultLogger, logger)),
       Layer.fresh
     )
     return yield* Effect.gen(function* () {
@@ -43,7 +30,7 @@ const spansAt = (percent: number) =>
     }).pipe(Effect.provide(server))
   })
 
-const named = (spans: ReadonlyArray<Span>, wanted: string) => spans.filter(({ name }) => name === wanted)
+const named = (spans: ReadonlyArray<LoggedSpan>, wanted: string) => spans.filter(({ name }) => name === wanted)
 
 it.effect("no request has a span by default", () =>
   Effect.gen(function* () {

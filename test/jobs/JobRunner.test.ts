@@ -36,7 +36,7 @@ const aJob = (step: (number: number) => Effect.Effect<StepResult<number>, JobSto
         const job = yield* jobs.get(id).pipe(actingAs(actor))
         return { ...job, steps }
       })
-    return { after, id, actor, jobs }
+    return { after, id, actor, jobs, runDue }
   })
 
 const progress = (cursor: number | null): StepResult<number> => ({ _tag: "Progress", cursor, done: 1 })
@@ -214,27 +214,12 @@ it.effect("a job of a kind that this version does not know does not stop the oth
 it.effect("a turn ends after two seconds, also if the clock is set back in it by two hours", () =>
   Effect.gen(function* () {
     const { adjust, setBack, withClock } = yield* aSettableClock
-    const { actor } = yield* anAccount()
     let steps = 0
-    const kind = anyKind({
-      name: "publish_waiting",
-      input: Schema.Struct({}),
-      cursor: Schema.Int,
-      sizes: { first: 1, max: 1 },
-      step: () =>
-        Effect.suspend(() => {
-          if (++steps === 1) setBack()
-          return Effect.as(adjust("1 second"), {
-            _tag: "Progress" as const,
-            cursor: steps < 6 ? steps : null,
-            done: 1
-          })
-        })
+    const { runDue } = yield* aJob((number) => {
+      steps = number
+      if (number === 1) setBack()
+      return Effect.as(adjust("1 second"), progress(number < 6 ? number : null))
     })
-    const { runDue } = yield* makeJobRunner([kind])
-    yield* (yield* Jobs)
-      .begin({ kind: "publish_waiting", title: "Count", subject: null, input: {}, total: null })
-      .pipe(actingAs(actor))
     assert.strictEqual(yield* withClock(runDue), 3, "turns of two seconds")
     assert.strictEqual(steps, 6)
   }).pipe(Effect.provide([TestServices, FaultInjector.layer]))

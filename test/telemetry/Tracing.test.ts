@@ -1,12 +1,13 @@
 import { FileSystem } from "@effect/platform"
 import { NodeContext } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, HashMap, Layer, Logger, Option, Tracer } from "effect"
+import { Effect, Layer, Logger, Option, Tracer } from "effect"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
 import { layerSpanLog } from "../../src/telemetry/SpanLog.ts"
 import { CurrentTracing, traceWork } from "../../src/telemetry/Tracing.ts"
 import { actingAs, anAccount, anEntity, Publishing, Stores, TestServices } from "../../src/testing/index.ts"
+import { spanRecorder } from "../support/SpanRecorder.ts"
 import { anyDatabase } from "../support/TestDatabase.ts"
 
 /** A tracer that records all spans. */
@@ -133,15 +134,11 @@ describe("background work", () => {
     Effect.gen(function* () {
       const logged = (percent: number) =>
         Effect.gen(function* () {
-          const spans: Array<unknown> = []
-          const recording = Logger.make(({ annotations, message }) => {
-            const [, name] = /^span (.*)$/.exec(String(message)) ?? []
-            if (name === "publish") spans.push(Option.getOrUndefined(HashMap.get(annotations, "outcome")))
-          })
+          const { logger, spans } = spanRecorder()
           yield* publish.pipe(
-            Effect.provide(Layer.provide(layerSpanLog(percent), Logger.replace(Logger.defaultLogger, recording)))
+            Effect.provide(Layer.provide(layerSpanLog(percent), Logger.replace(Logger.defaultLogger, logger)))
           )
-          return spans
+          return spans.filter(({ name }) => name === "publish").map(({ outcome }) => outcome)
         })
       assert.deepStrictEqual(yield* logged(100), ["success"])
       assert.deepStrictEqual(yield* logged(0), [])

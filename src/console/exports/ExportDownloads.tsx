@@ -102,14 +102,11 @@ const begun = (request: HttpServerRequest.HttpServerRequest, parts: Parts) =>
         Effect.onError(() => close)
       )
       if (response.destroyed) yield* close
-      let next: typeof pull = Fiber.join(first)
-      return Stream.repeatEffectChunkOption(
-        Effect.suspend(() => {
-          const now = next
-          next = pull
-          return now
-        })
-      ).pipe(Stream.ensuring(close))
+      return Stream.fromEffectOption(Fiber.join(first)).pipe(
+        Stream.flattenChunks,
+        Stream.concat(Stream.repeatEffectChunkOption(pull)),
+        Stream.ensuring(close)
+      )
     })
   )
 
