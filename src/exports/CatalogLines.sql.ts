@@ -14,11 +14,14 @@ export type CatalogHead = typeof Head.Type
 /** The entities that one statement of an export reads: those with these ids, or the next ones after a position. `after` 0: from the first. */
 export type Part = { readonly ids: ReadonlyArray<EntityId> } | { readonly after: number; readonly limit: number }
 
-/** The condition on the entities `e` of a part, and their order. Positions are in the order of the last change. */
+/**
+ * The condition on the entities `e` of a part, and their order. Positions are in the order of the last change. The limit is part of the text,
+ * so that a prepared statement keeps one plan: for a limit that it does not know, PostgreSQL assumes a tenth of all rows.
+ */
 export const inPart = (sql: SqlClient, part: Part) =>
   "ids" in part
-    ? sql`e.id = ANY(${[...part.ids]}::uuid[]) ORDER BY e.change_seq`
-    : sql`e.change_seq > ${part.after} ORDER BY e.change_seq LIMIT ${part.limit}`
+    ? sql`e.id = ANY(${[...part.ids]}::uuid[]) ORDER BY e.change_seq ${sql.literal(planCustom)}`
+    : sql`e.change_seq > ${part.after} ORDER BY e.change_seq LIMIT ${sql.literal(String(part.limit))}`
 
 /**
  * Entities as lines of JSON. If one of the lines is too long, the text is empty, and `ids` and `bytes` are the part's entities and the
@@ -187,8 +190,7 @@ export const makeCatalogLines = (sql: SqlClient): CatalogLines => {
   // The lines are aggregated in the order of the subquery: sorting them again would copy each.
   const readLines = findAll(Lines)(
     (accountId: AccountId, kind: EntityKind, part: Part, maxBytes: number) => sql`
-      SELECT ${sql.literal(planCustom)}
-             CASE WHEN p.longest > ${maxBytes} THEN '' ELSE p.lines END AS lines, p.entities,
+      SELECT CASE WHEN p.longest > ${maxBytes} THEN '' ELSE p.lines END AS lines, p.entities,
              CASE WHEN p.longest > ${maxBytes} THEN p.ids ELSE '{}' END AS ids,
              CASE WHEN p.longest > ${maxBytes} THEN p.bytes ELSE '{}' END AS bytes
       FROM (

@@ -143,6 +143,11 @@ const columns: ReadonlyArray<Cells> = [
   product("status")
 ]
 
+/** The places in a record, after its handle, of the cells that an owner has. */
+const cellsOf = <Owner extends "product" | "variant" | "image">(owner: Owner) =>
+  columns.flatMap(({ [owner]: cell }, index) => (cell === undefined ? [] : [{ place: 1 + index, cell }]))
+const ofOwner = { product: cellsOf("product"), variant: cellsOf("variant"), image: cellsOf("image") }
+
 /** The header of the file. */
 export const headerOf = (metafields: ReadonlyArray<MetafieldColumn>): string =>
   record([
@@ -175,14 +180,11 @@ export const recordsOf = (exported: ExportedProduct, metafields: ReadonlyArray<M
   for (let index = 0; index < Math.max(1, variants.length, images.length); index++) {
     const variant = variants[index]
     const image = images[index]
-    const cells = [name]
-    for (const column of columns)
-      cells.push(
-        (product && column.product?.(product)) ??
-          (variant && column.variant?.(variant)) ??
-          (image && column.image?.(image, index)) ??
-          ""
-      )
+    const cells = Array<string>(1 + columns.length).fill("")
+    cells[0] = name
+    if (product) for (const { cell, place } of ofOwner.product) cells[place] = cell(product)
+    if (variant) for (const { cell, place } of ofOwner.variant) cells[place] = cell(variant)
+    if (image) for (const { cell, place } of ofOwner.image) cells[place] = cell(image, index)
     const places = { product: csvKeys.product.length, variant: csvKeys.variant.length }
     for (const { owner } of metafields) {
       const values = (owner === "variant" ? variant : product)?.values ?? []

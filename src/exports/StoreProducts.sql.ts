@@ -1,7 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Effect, Schema } from "effect"
-import { planCustom } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { builtInFields } from "../model/Attribute.ts"
@@ -123,7 +122,7 @@ const makeReadProducts = (sql: SqlClient): StoreProducts["products"] => {
     })
     return Effect.map(
       orDie(sql<{ readonly product: string }>`
-        SELECT ${sql.literal(planCustom)} ${product} AS product
+        SELECT ${product} AS product
         FROM entity e
         CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`)} v
         WHERE e.account_id = ${accountId} AND e.kind = 'product' AND ${inPart(sql, part)}`),
@@ -137,7 +136,7 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
 
   const readCount = findSingle(Schema.Struct({ count: Schema.Int }))(
     (accountId: AccountId, storeId: StoreId, part: Part) => sql`
-      SELECT count(*)::integer AS count ${sql.literal(planCustom)}
+      SELECT count(*)::integer AS count
       FROM (SELECT e.id FROM entity e WHERE e.account_id = ${accountId} AND e.kind = 'product' AND ${inPart(sql, part)}) e
       CROSS JOIN LATERAL ${versionOf(accountId, storeId, sql`e.id`)} v`
   )
@@ -146,7 +145,7 @@ export const makeStoreProducts = (sql: SqlClient): StoreProducts => {
   // overrides have an index of their own.
   const readKeys = findAll(MetafieldKey)(
     (accountId: AccountId, storeId: StoreId, owner: MetafieldKey["owner"], part: Part) => sql`
-      SELECT DISTINCT e.kind AS owner, k.key ${sql.literal(planCustom)}
+      SELECT DISTINCT e.kind AS owner, k.key
       FROM (
         SELECT e.id, e.kind, e.attributes - ${builtInKeys}::text[] AS more
         FROM entity e

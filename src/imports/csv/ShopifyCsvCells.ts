@@ -143,5 +143,12 @@ export const weightIn = (unit: string, grams: string): string => {
 
 /** The opposite of `weightIn`: the grams with the fewest decimals that are converted back to the same weight. */
 export const gramsOf = (unit: string, weight: string): string =>
-  // The format has at most nine decimals.
-  shortest(Number(weight) * (gramsPerUnit[unit] ?? 1), 9, (grams) => Number(weightIn(unit, grams)) === Number(weight))
+  // Most weights are whole grams: looking for their decimals took an eighth of an export's time in this process.
+  unit === "g" && /^[1-9]\d{0,14}$/.test(weight)
+    ? weight
+    : // The format has at most nine decimals.
+      shortest(
+        Number(weight) * (gramsPerUnit[unit] ?? 1),
+        9,
+        (grams) => Number(weightIn(unit, grams)) === Number(weight)
+      )
