@@ -38,7 +38,8 @@ export const names: ReadonlyArray<string> = [
   "0014_may_be_live",
   "0015_deletions",
   "0016_deleted_entities",
-  "0017_deleted_in_drops"
+  "0017_deleted_in_drops",
+  "0018_failed_parts_of_drops"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

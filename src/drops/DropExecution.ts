@@ -109,23 +109,23 @@ const makeStartAndEnd = Effect.gen(function* () {
       })
     })
 
-  const start = (due: DueStep, drop: LockedDrop) =>
+  const start = (due: DueStep, drop: LockedDrop, failedParts: number) =>
     Effect.gen(function* () {
       const targets = targetsToStart(drop, yield* stores.list(due.accountId))
-      const part = takePart(targets)
+      const part = takePart(targets, failedParts)
       const locked = yield* lockTargets(due.accountId, part)
       const { outcomes, ...step } = startDrop(drop.changes, part, locked, yield* definitions.rules(due.accountId))
       // A change that fails at the start is withdrawn, and its end does nothing.
       const effects = yield* carryOut(due.id, step, true)
       const next = part.length < targets.length ? "start" : "settle_start"
-      yield* repo.move(due, { status: "applying", next, effects, outcomes })
+      yield* repo.move(due, { status: "applying", next, effects, outcomes, failedParts: afterSuccess(failedParts) })
     })
 
-  const end = (due: DueStep, drop: LockedDrop) =>
+  const end = (due: DueStep, drop: LockedDrop, failedParts: number) =>
     Effect.gen(function* () {
       const linked = yield* linkedIds(due.accountId)
       const targets = targetsToEnd(drop.effects, linked)
-      const part = takePart(targets)
+      const part = takePart(targets, failedParts)
       const locked = yield* lockTargets(due.accountId, part)
       const late = part.filter(isUnsettled)
       const settled = yield* settleStarts(due.accountId, late, yield* publishing.find(publicationsOf(late)), linked)
@@ -134,7 +134,13 @@ const makeStartAndEnd = Effect.gen(function* () {
       const changes = [...step.changes, ...withdrawFailed(failed, locked)]
       const effects = yield* carryOut(due.id, { ...step, changes }, false)
       const next = part.length < targets.length ? "end" : "settle_end"
-      yield* repo.move(due, { status: drop.status, next, effects: [...effects, ...failed], outcomes: [] })
+      yield* repo.move(due, {
+        status: drop.status,
+        next,
+        effects: [...effects, ...failed],
+        outcomes: [],
+        failedParts: afterSuccess(failedParts)
+      })
     })
 
   return { start, end }
@@ -199,6 +205,9 @@ const makeSettle = Effect.gen(function* () {
     })
 })
 
+/** The next part after one that was saved is twice as large. */
+const afterSuccess = (failedParts: number) => Math.max(0, failedParts - 1)
+
 const publicationsOf = (effects: ReadonlyArray<DropEffect>) =>
   [...new Set(effects.flatMap(({ publicationId }) => publicationId ?? []))] as Array<PublicationId>
 
@@ -240,8 +249,8 @@ const settleStart = (
 }
 
 /**
- * Carries out one due step, or a part of it, in one transaction. False: an import locks the account, the step is not due any more,
- * another process has it, a publish that it must settle has not ended, or it failed.
+ * Carries out one due step, or a part of it, in one transaction. After a part that failed, the next one is half as large. False: an import
+ * locks the account, the step is not due any more, another process has it, a publish that it must settle has not ended, or it failed.
  */
 export const makeDropExecution = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
@@ -252,12 +261,12 @@ export const makeDropExecution = Effect.gen(function* () {
   const settle = yield* makeSettle
   const transaction = yield* Transaction
 
-  const carryOut = (due: DueStep, drop: LockedDrop) => {
+  const carryOut = (due: DueStep, drop: LockedDrop, failedParts: number) => {
     switch (due.step) {
       case "start":
-        return Effect.as(start(due, drop), true)
+        return Effect.as(start(due, drop, failedParts), true)
       case "end":
-        return Effect.as(end(due, drop), true)
+        return Effect.as(end(due, drop, failedParts), true)
       case "settle_start":
       case "settle_end":
         return settle(due, drop)
@@ -266,26 +275,34 @@ export const makeDropExecution = Effect.gen(function* () {
 
   return (due: DueStep) => {
     const isSettling = due.step === "settle_start" || due.step === "settle_end"
-    return transaction
-      .run(
+    const run = (failedParts: number) =>
+      transaction.run(
         Effect.gen(function* () {
           // While an import locks the account, the account's drops wait.
           if (Option.isSome(yield* importLock.share(due.accountId))) return false
           const drop = yield* repo.lock(due)
           if (Option.isNone(drop)) return false
-          const isDone = yield* Effect.provideService(carryOut(due, drop.value), CurrentActor, drop.value.actor)
+          const isDone = yield* Effect.provideService(
+            carryOut(due, drop.value, failedParts),
+            CurrentActor,
+            drop.value.actor
+          )
           if (!isDone) return false
           yield* faults.at(isSettling ? "dropSettling" : "dropMoving")
           yield* drafts.raise(due.accountId)
           return true
         })
       )
-      .pipe(
-        traceWork(`drop ${due.step}`, { "catalog.account_id": due.accountId, "catalog.drop_id": due.id }),
-        Effect.tap((isDone) => (isDone ? faults.at(isSettling ? "dropSettled" : "dropMoved") : Effect.void)),
-        Effect.catchAllCause((cause) =>
-          Effect.as(Effect.logWarning(`Step ${due.step} of drop ${due.id} failed`, cause), false)
-        )
+    return Effect.gen(function* () {
+      if (isSettling) return yield* run(0)
+      const failedParts = yield* repo.beginPart(due)
+      return Option.isSome(failedParts) && (yield* run(failedParts.value))
+    }).pipe(
+      traceWork(`drop ${due.step}`, { "catalog.account_id": due.accountId, "catalog.drop_id": due.id }),
+      Effect.tap((isDone) => (isDone ? faults.at(isSettling ? "dropSettled" : "dropMoved") : Effect.void)),
+      Effect.catchAllCause((cause) =>
+        Effect.as(Effect.logWarning(`Step ${due.step} of drop ${due.id} failed`, cause), false)
       )
+    )
   }
 })

@@ -178,16 +178,20 @@ const byOrdinal = Arr.groupBy(({ ordinal }: DropEffect) => String(ordinal))
 /** Maximum number of publishes that one transaction requests: until it ends, all writers of the account wait. */
 const maxPublishes = 50
 
+/** After this many failed parts, the next part is as small as it can be. */
+export const maxFailedParts = Math.floor(Math.log2(maxPublishes))
+
 /**
  * The next targets of a step, which one transaction carries out. All targets of an entity are in one part, because their values are
- * published together. If an entity alone has more than `maxPublishes`, it is a part.
+ * published together. Each of the `failedParts` halves the maximum number of publishes. If an entity alone has more, it is a part.
  */
-export const takePart = <T extends StepTarget>(targets: ReadonlyArray<T>): ReadonlyArray<T> => {
+export const takePart = <T extends StepTarget>(targets: ReadonlyArray<T>, failedParts = 0): ReadonlyArray<T> => {
+  const max = maxPublishes / 2 ** failedParts
   const part: Array<T> = []
   let publishes = 0
   for (const own of Object.values(Arr.groupBy(targets, ({ entityId }) => entityId))) {
     publishes += new Set(own.map(({ storeId }) => storeId)).size
-    if (part.length > 0 && publishes > maxPublishes) return part
+    if (part.length > 0 && publishes > max) return part
     part.push(...own)
   }
   return part

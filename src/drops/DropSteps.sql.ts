@@ -9,7 +9,15 @@ import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { type AccountId, DropId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { changedId, changedKind } from "./DropReads.sql.ts"
-import { DueStep, LockedDrop, notLinkedCode, unlinkedCode, unrevertedCode, unsettledCode } from "./DropStep.ts"
+import {
+  DueStep,
+  LockedDrop,
+  maxFailedParts,
+  notLinkedCode,
+  unlinkedCode,
+  unrevertedCode,
+  unsettledCode
+} from "./DropStep.ts"
 import type { DropsRepo } from "./DropsRepo.ts"
 
 type Repo = Context.Tag.Service<DropsRepo>
@@ -40,7 +48,10 @@ const canEnd = (sql: SqlClient, accountId: Fragment) =>
   sql`NOT ${isPublishing(sql, accountId, sql`f.error->>'code' = ${unsettledCode}`)}`
 
 /** Statements that find due steps and lock drops. */
-export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick<Repo, "due" | "lock"> => {
+export const makeDueSteps = (
+  sql: SqlClient,
+  hints: WorkHints | undefined
+): Pick<Repo, "beginPart" | "due" | "lock"> => {
   const due = findAll(Schema.Struct({ ...DueStep.fields, at: Timestamp }))(
     (accountId: AccountId | null, limit: number, except: ReadonlyArray<DropId>) => {
       const account = accountId === null ? sql.literal("d.account_id") : sql`${accountId}`
@@ -74,6 +85,19 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
   const byTime = Order.mapInput(
     Order.tuple(Order.string, Order.string),
     ({ at, id }: DueStep & { at: string }) => [at, id] as const
+  )
+
+  const beginPart = findOne(Schema.Struct({ before: Schema.Int }))(
+    ({ accountId, id, step }: DueStep) => sql`
+      WITH free AS MATERIALIZED (
+        SELECT d.id, d.failed_parts FROM drop d
+        WHERE d.account_id = ${accountId} AND d.id = ${id} AND d.next_step = ${step}
+        FOR UPDATE SKIP LOCKED
+      )
+      UPDATE drop d SET failed_parts = least(f.failed_parts + 1, ${maxFailedParts})
+      FROM free f
+      WHERE d.account_id = ${accountId} AND d.id = f.id
+      RETURNING f.failed_parts AS before`
   )
 
   const lock = findOne(Schema.Struct({ id: DropId }))(
@@ -125,6 +149,11 @@ export const makeDueSteps = (sql: SqlClient, hints: WorkHints | undefined): Pick
             hints.collectDue((accountId) => due(accountId, limit, except)),
             (steps) => Arr.take(Arr.sort(steps, byTime), limit)
           ),
+    beginPart: (step) =>
+      Effect.map(
+        beginPart(step),
+        Option.map(({ before }) => before)
+      ),
     lock: (step) =>
       Effect.gen(function* () {
         if (Option.isNone(yield* lock(step))) return Option.none()
@@ -199,7 +228,7 @@ const makeReopen =
 /** Statements that save the result of a step. */
 export const makeStepWrites = (sql: SqlClient, hints: WorkHints | undefined): Pick<Repo, "move" | "reopen"> => ({
   reopen: makeReopen(sql, hints),
-  move: ({ accountId, id }, { effects, next, outcomes, status }) =>
+  move: ({ accountId, id }, { effects, failedParts = 0, next, outcomes, status }) =>
     Effect.gen(function* () {
       yield* insertAll(
         sql`
@@ -223,6 +252,7 @@ export const makeStepWrites = (sql: SqlClient, hints: WorkHints | undefined): Pi
         FROM jsonb_to_recordset(${JSON.stringify(outcomes)}::jsonb) AS n (ordinal integer, outcome text, error jsonb)
         WHERE c.account_id = ${accountId} AND c.drop_id = ${id} AND c.ordinal = n.ordinal`
       yield* sql`
-        UPDATE drop SET status = ${status}, next_step = ${next} WHERE account_id = ${accountId} AND id = ${id}`
+        UPDATE drop SET status = ${status}, next_step = ${next}, failed_parts = ${failedParts}
+        WHERE account_id = ${accountId} AND id = ${id}`
     }).pipe(orDie)
 })

@@ -23,7 +23,8 @@ import {
   isNotLinked,
   isUnlinked,
   isUnreverted,
-  isUnsettled
+  isUnsettled,
+  maxFailedParts
 } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
 
@@ -38,6 +39,7 @@ export interface MemoryDrop {
   readonly hasEndBegun: boolean
   readonly effects: ReadonlyArray<DropEffect>
   readonly outcomes: ReadonlyArray<ChangeOutcome>
+  readonly failedParts: number
 }
 
 declare module "../database/MemoryStore.memory.ts" {
@@ -127,7 +129,8 @@ const makeSchedule = (
         nextStep: "start",
         hasEndBegun: false,
         effects: [],
-        outcomes: []
+        outcomes: [],
+        failedParts: 0
       })
     })),
   cancel: (accountId, id) =>
@@ -259,7 +262,7 @@ const makeReads = (
     })
 })
 
-const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen"> => ({
+const makeSteps = (store: Store): Pick<Repo, "beginPart" | "due" | "lock" | "move" | "reopen"> => ({
   due: (limit, except) =>
     Effect.gen(function* () {
       const time = yield* now
@@ -275,6 +278,14 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen">
         .sort((left, right) => compare(left.at, right.at) || compare(left.id, right.id))
         .slice(0, limit)
         .map(({ accountId, id, step }) => ({ accountId, id, step }))
+    }),
+  beginPart: ({ accountId, id, step }) =>
+    Effect.gen(function* () {
+      const drop = (yield* Ref.get(store)).get(accountId)?.drops.get(id)
+      if (drop?.nextStep !== step) return Option.none()
+      const failedParts = Math.min(drop.failedParts + 1, maxFailedParts)
+      yield* updateDrop(store, accountId, id, (drop) => ({ ...drop, failedParts }))
+      return Option.some(drop.failedParts)
     }),
   lock: ({ accountId, id, step }) =>
     Effect.gen(function* () {
@@ -301,7 +312,7 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen">
         drops: new Map([...account.drops].map(([id, drop]) => [id, reopenOn(account, drop, storeId, time)]))
       }))
     ),
-  move: ({ accountId, id }, { effects, next, outcomes, status }) =>
+  move: ({ accountId, id }, { effects, failedParts = 0, next, outcomes, status }) =>
     updateDrop(store, accountId, id, (drop) => {
       const isKept = (effect: DropEffect) =>
         !effects.some(({ ordinal, storeId }) => ordinal === effect.ordinal && storeId === effect.storeId)
@@ -310,6 +321,7 @@ const makeSteps = (store: Store): Pick<Repo, "due" | "lock" | "move" | "reopen">
         ...drop,
         status,
         nextStep: next,
+        failedParts,
         effects: [...drop.effects.filter(isKept), ...effects].sort(
           (left, right) => left.ordinal - right.ordinal || compare(left.storeId, right.storeId)
         ),

@@ -81,6 +81,11 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
      */
     readonly due: (limit: number, except: ReadonlyArray<DropId>) => Effect.Effect<ReadonlyArray<DueStep>>
     /**
+     * Counts a part of a start or an end as failed, until `move` saves it: a process that dies, or loses the database, can count nothing
+     * afterwards. Returns the number of failed parts before. None: the step is no longer due, or another process has locked the drop.
+     */
+    readonly beginPart: (due: DueStep) => Effect.Effect<Option.Option<number>>
+    /**
      * Locks a drop until the transaction ends, and records that its start or end has begun. None: the step is no longer due, or
      * another process has locked the drop.
      */
@@ -99,6 +104,8 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
         readonly next: DropStepName | null
         readonly effects: ReadonlyArray<DropEffect>
         readonly outcomes: ReadonlyArray<ChangeOutcome>
+        /** Default: 0. */
+        readonly failedParts?: number
       }
     ) => Effect.Effect<void>
   }

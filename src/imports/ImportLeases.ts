@@ -1,4 +1,4 @@
-import { Cause, Effect, FiberSet, Option } from "effect"
+import { Cause, Effect, FiberSet, Option, Schedule } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
@@ -13,6 +13,9 @@ import type { LeasedRun } from "./StagedImport.ts"
 
 /** Interval between renewals of the 60 s lease, and the delay before the first. */
 const renewalInterval = "15 seconds"
+
+/** Repeats the saving of a failure for about as long as the lease lasts: then another process ends the import, without its reason. */
+const repeatSaving = Schedule.intersect(Schedule.spaced("2 seconds"), Schedule.recurs(30))
 
 export type ImportLeases = Effect.Effect.Success<typeof makeImportLeases>
 
@@ -81,6 +84,18 @@ export const makeImportLeases = Effect.gen(function* () {
       })
     ).pipe(Effect.zipLeft(repo.forgetUnneeded(lease.accountId, lease.id)))
 
+  /** As `fail`, for an import that was being read. If this fails, for example because the database is gone, it is repeated in the background. */
+  const failReading = (lease: LeasedRun, describe: (run: ImportRun) => string, summary?: ImportSummary) => {
+    const failing = fail(lease, describe, summary)
+    const repeated = failing.pipe(Effect.sandbox, Effect.retry(repeatSaving), Effect.unsandbox, Effect.interruptible)
+    return Effect.catchAllCause(failing, (cause) =>
+      Effect.zipRight(
+        Effect.logWarning(`The failure of import ${lease.id} could not be saved`, cause),
+        runInBackground(lease.id, repeated)
+      )
+    )
+  }
+
   /** Ends this process's lease, so that any process can take over the import at once. */
   const release = (lease: LeasedRun) =>
     runTransaction(
@@ -95,5 +110,5 @@ export const makeImportLeases = Effect.gen(function* () {
   const refuseLocked = (accountId: AccountId, id: ImportId) =>
     Effect.flatMap(Effect.orDie(getRun(accountId, id)), (run) => ValidationFailed.at("import", whyLocked(run)))
 
-  return { runTransaction, getRun, runInBackground, keepLease, fail, release, refuseLocked }
+  return { runTransaction, getRun, runInBackground, keepLease, fail, failReading, release, refuseLocked }
 })

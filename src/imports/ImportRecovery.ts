@@ -10,7 +10,7 @@ import type { TakenRun } from "./StagedImport.ts"
 const maxTakeovers = 3
 
 /** Continues imports whose process stopped. */
-export const makeImportRecovery = ({ fail, getRun }: ImportLeases, apply: ApplyImport) =>
+export const makeImportRecovery = ({ fail, failReading, getRun }: ImportLeases, apply: ApplyImport) =>
   Effect.gen(function* () {
     const repo = yield* ImportsRepo
 
@@ -20,7 +20,7 @@ export const makeImportRecovery = ({ fail, getRun }: ImportLeases, apply: ApplyI
     const continueImport = (lease: TakenRun, report: ReportProgress) =>
       Effect.gen(function* () {
         const { accountId, id, interruptions, phase } = lease
-        if (phase === "fetching") return yield* fail(lease, describeStoppedReading)
+        if (phase === "fetching") return yield* failReading(lease, describeStoppedReading)
         const run = yield* Effect.orDie(getRun(accountId, id))
         if (interruptions <= maxTakeovers) return yield* apply(lease, run, report)
         yield* fail(lease, (last) => describeInterruptions(last, interruptions))

@@ -32,7 +32,7 @@ type Read<E1, E2> = Effect.Effect<{ readonly compare: Effect.Effect<Compared, E2
 
 /** Creates imports and runs them until their review begins. */
 export const makeImportStart = (
-  { fail, getRun, keepLease, refuseLocked, runInBackground, runTransaction }: ImportLeases,
+  { failReading, getRun, keepLease, refuseLocked, runInBackground, runTransaction }: ImportLeases,
   review: ImportReview,
   { resume }: ImportRecovery
 ) =>
@@ -72,7 +72,7 @@ export const makeImportStart = (
         )
         const lease = { accountId, id, phase: "fetching", takeovers: 0 } as const
         yield* keepLease(lease, work, onLost).pipe(
-          Effect.onError((cause) => fail(lease, () => describeSourceFailure(cause), summarizeProblems(cause)))
+          Effect.onError((cause) => failReading(lease, () => describeSourceFailure(cause), summarizeProblems(cause)))
         )
         yield* faults.at("reviewing")
         yield* repo.forgetUnneeded(accountId, id)

@@ -37,6 +37,9 @@ export const nextSize = (size: number, millis: number, max: number): number => {
   return millis < 0.5 * stepMillis ? Math.min(max, size * 2) : size
 }
 
+/** The size of the first step of a job in this process: half as large for each earlier attempt, whose process may have died. */
+const sizeOfAttempt = (first: number, attempts: number) => Math.max(1, Math.floor(first / 2 ** (attempts - 1)))
+
 type Turn = "again" | "ended"
 
 const neverFinished = `One step was begun ${maxAttempts} times and never finished. The service's log names the cause.`
@@ -129,7 +132,7 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
         // Steps that fail are counted by `postpone`, so these attempts ended because their processes died.
         if (job.attempts > maxAttempts) return yield* Effect.as(giveUp(job, neverFinished), "ended" as const)
         const start = yield* monotonicMillis
-        size = sizes.get(job.id) ?? kind.sizes.first
+        size = sizes.get(job.id) ?? sizeOfAttempt(kind.sizes.first, job.attempts)
         for (let before = start; ; ) {
           const result = yield* timed(metrics.jobStepSeconds.of(kind.name), Effect.either(step(job, kind, size)))
           if (Either.isLeft(result)) {

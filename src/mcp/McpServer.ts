@@ -111,6 +111,12 @@ const as =
       version === undefined ? identity : readingAt(actor.accountId, version)
     )
 
+/** As `as`, for what the SDK calls outside of the request's fiber: otherwise lines of the log would not have its id. */
+const inLibrary =
+  (caller: Caller) =>
+  <A, E>(effect: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E> =>
+    Effect.annotateLogs(as(caller)(effect), "requestId", caller.requestId)
+
 /** Serves tools, prompts and resources with the SDK. Every request gets a new SDK server, so no state is kept between requests. */
 export const makeMcpServer = Effect.gen(function* () {
   const baseUrl = yield* BaseUrl
@@ -142,7 +148,7 @@ export const makeMcpServer = Effect.gen(function* () {
     })
     const answer = <Message, A>(handle: (message: Message) => Effect.Effect<A, ProtocolError, CurrentActor>) => {
       return async (message: Message, { mcpReq }: ServerContext): Promise<A> => {
-        const handled = Effect.either(Effect.suspend(() => as(caller)(handle(message))))
+        const handled = Effect.either(Effect.suspend(() => inLibrary(caller)(handle(message))))
         const reported = Effect.tapErrorCause(handled, (cause) => Effect.sync(() => caller.failed(cause)))
         return Either.getOrThrowWith(await promise(reported, mcpReq), identity)
       }

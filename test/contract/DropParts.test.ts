@@ -3,6 +3,7 @@ import { Array as Arr, Effect, Layer, Logger, Ref, Schedule, Stream } from "effe
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { Drop, NewDrop } from "../../src/drops/Drop.ts"
 import { makeDropExecution } from "../../src/drops/DropExecution.ts"
+import type { DueStep } from "../../src/drops/DropStep.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
 import { type DropId, EntityId, ImportId } from "../../src/model/Ids.ts"
@@ -82,6 +83,30 @@ const runPart = (id: DropId) =>
     const carryOut = yield* Effect.provide(makeDropExecution, FaultInjector.layer)
     assert.isTrue(yield* carryOut(own))
     return own.step
+  })
+
+/**
+ * Carries out a step of the drop, each part in a process that did not see the others fail, and none of which can save more than `max`
+ * effects. Returns how many effects each part had.
+ */
+const runBreaking = (id: DropId, step: DueStep["step"], max: number) =>
+  Effect.gen(function* () {
+    const repo = yield* DropsRepo
+    const sizes: Array<number> = []
+    const breaking = Layer.succeed(DropsRepo, {
+      ...repo,
+      move: (due, to) =>
+        Effect.suspend(() => {
+          sizes.push(to.effects.length)
+          return to.effects.length > max ? Effect.dieMessage("the database is gone") : repo.move(due, to)
+        })
+    })
+    for (;;) {
+      const due = (yield* repo.due(50, [])).find((other) => other.id === id && other.step === step)
+      if (due === undefined || sizes.length === count) return sizes
+      const carryOut = yield* Effect.provide(makeDropExecution, Layer.merge(FaultInjector.layer, breaking))
+      yield* carryOut(due)
+    }
   })
 
 /** Runs due steps until the drop has this status. */
@@ -297,6 +322,28 @@ for (const engine of featureServiceEngines)
             yield* advance(hour)
             yield* until(id, "reverted")
             assert.deepStrictEqual(yield* titles(shop, two), { Tent: count - 1, "Big tent": 1 })
+          })
+        )
+      )
+
+      it.effect("no part of more than 6 publishes can be saved: the drop starts and ends in smaller ones", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { two } = shop
+            const { id } = yield* aDrop(shop, two)
+            for (const [step, status] of [
+              ["start", "applied"],
+              ["end", "reverted"]
+            ] as const) {
+              yield* advance(hour)
+              // 50 publishes are tried first. A part that was saved is followed by a larger one.
+              assert.deepStrictEqual(
+                yield* runBreaking(id, step, 6),
+                [50, 25, 12, 6, 12, 6, 12, 6, 12, 6, 12, 6, 12, 6, 12, 6, 9, 6, 3]
+              )
+              assert.deepStrictEqual(outcomes(yield* until(id, status)), { [status]: count })
+            }
+            assert.deepStrictEqual(yield* titles(shop, two), { Tent: count })
           })
         )
       )

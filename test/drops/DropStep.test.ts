@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Array as Arr } from "effect"
 import {
   type DropEffect,
+  maxFailedParts,
   notLinkedCode,
   type StepTarget,
   takePart,
@@ -34,9 +35,9 @@ const targets = (entities: number, stores: number): ReadonlyArray<StepTarget> =>
     Arr.makeBy(stores, (number) => ({ ordinal, entityId: entityId(ordinal), storeId: storeId(number) }))
   )
 
-const parts = (all: ReadonlyArray<StepTarget>) => {
+const parts = (all: ReadonlyArray<StepTarget>, failedParts = 0) => {
   const found: Array<ReadonlyArray<StepTarget>> = []
-  for (let left = all; left.length > 0; left = left.slice(found.at(-1)?.length)) found.push(takePart(left))
+  for (let left = all; left.length > 0; left = left.slice(found.at(-1)?.length)) found.push(takePart(left, failedParts))
   return found
 }
 
@@ -57,6 +58,22 @@ describe("the parts of a step of a drop", () => {
       )
       assert.deepStrictEqual(found.flat(), [...all])
     }
+  })
+
+  it("are half as large after each part that failed, down to one publish or one entity", () => {
+    for (const [failedParts, sizes] of [
+      [1, [25, 25, 10]],
+      [2, [12, 12, 12, 12, 12]],
+      [maxFailedParts, Arr.replicate(1, 60)]
+    ] as const)
+      assert.deepStrictEqual(
+        parts(targets(60, 1), failedParts).map((part) => part.length),
+        [...sizes]
+      )
+    assert.deepStrictEqual(
+      parts(targets(3, 2), maxFailedParts).map((part) => part.length),
+      [2, 2, 2]
+    )
   })
 
   it("keep the fields of an entity together: they are one publish on each store", () => {

@@ -9,7 +9,7 @@ import { ask, type Client, refuse, toServer } from "./ClusterClients.ts"
 import { aPageUserOf, fill, inTurns, open, type PageUser, type Processes, patiently } from "./ClusterPages.ts"
 import { judgeDrops, liveProducts } from "./DropsJudge.ts"
 
-/** The products of a drop. On a busy machine a part of 50 takes longer than the time between two kills, and never ends. */
+/** The products of a drop. On a busy machine the publishes of 60 take longer than the test. */
 const productsOfDrop = 6
 /** The time from the form of a drop to its start, and from there to its end. */
 const untilStart = 4_000

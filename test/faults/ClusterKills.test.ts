@@ -115,18 +115,14 @@ const aProcess = (cluster: OwnCluster) =>
     yield* Effect.addFinalizer(() => Effect.promise(() => running.server.stop("SIGKILL")))
     const served = { port: running.port, isUp: true }
     return Object.assign(served, {
-      /**
-       * What the processes logged about the request that a text names: the lines with its id, each with the message before it. Without an id:
-       * the lines of the second that the text names.
-       */
+      /** The log entries about the request that a text names by its id. Without an id: those of the second that the text names. */
       loggedAbout: (text: string) => {
         const named = /req_[0-9a-f-]{36}/.exec(text)?.[0] ?? / at (\d\d:\d\d:\d\d):/.exec(text)?.[1]
         return named === undefined
           ? []
-          : outputs.flatMap(({ stderr }) =>
-              stderr
-                .split("\n")
-                .flatMap((line, index, lines) => (line.includes(named) ? [lines[index - 1] ?? "", line] : []))
+          : // An entry has several lines: its message, its cause, and the id of the request.
+            outputs.flatMap(({ stderr }) =>
+              stderr.split(/\n(?=\[\d\d:\d\d:\d\d\.\d+\] )/).filter((entry) => entry.includes(named))
             )
       },
       /** Why the processes could not use the database, one line for each refusal that they logged. */

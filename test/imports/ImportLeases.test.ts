@@ -269,6 +269,33 @@ for (const engine of featureEngines)
         })
       )
 
+      it.effect("hold an import whose failure could not be saved: the saving is repeated, so it keeps its reason", () =>
+        Effect.gen(function* () {
+          const { actor, imports, isWritable, newest } = yield* anImport
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`
+            CREATE FUNCTION refuse_failure() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'gone' USING ERRCODE = '57014'; END $$`
+          yield* createTriggers([
+            `CREATE TRIGGER refuse_failure BEFORE UPDATE ON import_run FOR EACH ROW
+             WHEN (NEW.phase = 'failed') EXECUTE FUNCTION refuse_failure()`
+          ])
+          const path = join(folder, "empty.csv")
+          writeFileSync(path, "Handle\n")
+          const refused = yield* Effect.flip(imports.csv(path, "us.example", quiet).pipe(actingAs(actor)))
+          assert.deepInclude(yield* newest, { phase: "fetching", error: null })
+          yield* createTriggers(["DROP TRIGGER refuse_failure ON import_run"])
+          // The saving runs concurrently: wait for its result.
+          yield* Effect.repeat(Effect.zipRight(TestClock.adjust("2 seconds"), newest), {
+            while: ({ phase }) => phase === "fetching",
+            schedule: Schedule.forever
+          })
+          assert.deepInclude(yield* newest, { phase: "failed", error: refused.message })
+          assert.strictEqual(yield* imports.resume(Option.none()), 0)
+          yield* isWritable
+        }).pipe(Effect.provide(TestContext.TestContext))
+      )
+
       it.effect("of an interrupted import are released at once", () =>
         Effect.gen(function* () {
           const { actor, csv, imports, isWritable, newest } = yield* anImport

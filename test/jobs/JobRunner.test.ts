@@ -5,6 +5,7 @@ import { JobStopped } from "../../src/jobs/Job.ts"
 import { anyKind, type StepResult } from "../../src/jobs/JobKind.ts"
 import { makeJobRunner, nextSize } from "../../src/jobs/JobRunner.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
+import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
 import { Unavailable } from "../../src/model/Errors.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { actingAs, anAccount, TestServices } from "../../src/testing/index.ts"
@@ -176,6 +177,19 @@ it.effect("a step whose statement takes too long is repeated with fewer items", 
     yield* after(5)
     assert.deepInclude(yield* after(5), { state: "done", done: 2 })
     assert.deepStrictEqual(sizes, [10, 5, 2, 4])
+  }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
+)
+
+it.effect("a job whose processes died begins with fewer items", () =>
+  Effect.gen(function* () {
+    const { after, sizes } = yield* aSizedJob((_, number) => Effect.succeed(progress(number < 3 ? number : null)))
+    const { claim } = yield* JobsRepo
+    for (const _ of [1, 2]) {
+      assert.isTrue(Option.isSome(yield* claim(null, 30)))
+      yield* TestClock.adjust("31 seconds")
+    }
+    assert.deepInclude(yield* after(0), { state: "done" })
+    assert.deepStrictEqual(sizes, [2, 4, 8])
   }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
 )
 

@@ -12,8 +12,9 @@ const master_id = "00000000-0000-4000-8000-000000000001"
 const failed = "Failed: something went wrong on our side."
 const log = errorLog()
 
-/** What the list of stores dies of, which the messages other than tool calls read. */
+/** What the list of stores logs and dies of, which the messages other than tool calls read. */
 let planted: unknown
+const cause = "The database is gone."
 
 const connector = serverWith().pipe(
   Layer.provide(
@@ -23,7 +24,9 @@ const connector = serverWith().pipe(
       related: () => Effect.die(ValidationFailed.at("cursor", "planted"))
     })
   ),
-  Layer.provide(Layer.mock(Stores, { list: Effect.suspend(() => Effect.die(planted)) })),
+  Layer.provide(
+    Layer.mock(Stores, { list: Effect.suspend(() => Effect.zipRight(Effect.logWarning(cause), Effect.die(planted))) })
+  ),
   Layer.provide(log.layer),
   Layer.provideMerge(ServicesOnDatabase),
   Layer.provideMerge(anyDatabase),
@@ -123,6 +126,9 @@ layer(connector, { excludeTestServices: true })("a message other than a tool cal
         }
         assert.deepStrictEqual(answer, [503, { jsonrpc: "2.0", id: "m-1", error }])
         assert.lengthOf(logged, 0)
+        // The fiber of a request has the id by itself (http/RequestIds).
+        if (reading.some(([other]) => other === method))
+          assert.include(log.of(requestId, LogLevel.Warning).join("\n"), cause)
       })
     )
   }
