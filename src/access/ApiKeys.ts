@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto"
-import { Cache, Clock, Context, Data, Duration, Effect, Exit, FiberSet, Layer, Option, Redacted, Schema } from "effect"
+import { Clock, Context, Data, Duration, Effect, FiberSet, Layer, Option, Redacted, Schema } from "effect"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, ApiKeyId } from "../model/Ids.ts"
 import { nameMisfit } from "../model/Name.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { mintId } from "../runtime/Identifiers.ts"
+import { makeTimedCache } from "../runtime/TimedCache.ts"
 import { AccessRepo } from "./AccessRepo.ts"
 import type { Credential } from "./ApiKey.ts"
 import { fromRandomBytes, isWellFormed, lastFour, Scope } from "./ApiKeyToken.ts"
@@ -70,10 +71,10 @@ const make = Effect.gen(function* () {
       return isNew ? { ...created, token: Redacted.make(token) } : yield* new AlreadyCreated()
     })
 
-  const creations = yield* Cache.makeWith({
+  const createRemembered = yield* makeTimedCache({
     capacity: maxRemembered,
     lookup: ({ accountId, id, ...key }: Creation) => create(accountId, id, key),
-    timeToLive: (exit) => (Exit.isSuccess(exit) ? repeatWindow : Duration.zero)
+    keptFor: () => repeatWindow
   })
 
   return {
@@ -90,7 +91,7 @@ const make = Effect.gen(function* () {
     createOnce: (accountId: AccountId, id: ApiKeyId, { expiresAt, name, scopes }: NewKey) =>
       // Uninterruptible: a double click aborts the first request, but the second one needs its answer.
       Effect.uninterruptible(
-        creations.get(Data.struct({ accountId, id, name, scopes: Data.array(scopes), expiresAt }))
+        createRemembered(Data.struct({ accountId, id, name, scopes: Data.array(scopes), expiresAt }))
       ),
     list: access.listKeys,
     /** Revokes a key. A revoked key can be revoked again. NotFound: the account has no such key. */

@@ -1,6 +1,7 @@
-import { Cache, Context, Duration, Effect, Either, Exit, Fiber, Layer, Predicate } from "effect"
+import { Context, Duration, Effect, Either, Fiber, Layer, Predicate } from "effect"
 import { ClientId } from "../model/Ids.ts"
 import { mintId } from "../runtime/Identifiers.ts"
+import { makeTimedCache } from "../runtime/TimedCache.ts"
 import type { Parameters } from "./AuthorizationRequest.ts"
 import { isClientAddress, readClientAddress } from "./ClientAddress.ts"
 import { type ClientMetadata, readClientMetadata } from "./ClientMetadata.ts"
@@ -93,17 +94,14 @@ export class ClientDocuments extends Context.Tag("catalog/ClientDocuments")<
             return document
           }).pipe(Effect.provideService(OutsideNetwork, network))
 
-        const documents = yield* Cache.makeWith({
+        const readKept = yield* makeTimedCache({
           capacity: maxKept,
-          lookup: (clientId: string) => fetchClient(clientId),
-          timeToLive: Exit.match({
-            onFailure: () => Duration.zero,
-            onSuccess: ({ maxAge }) => Duration.seconds(maxAge)
-          })
+          lookup: fetchClient,
+          keptFor: ({ maxAge }) => Duration.seconds(maxAge)
         })
 
         // Requests for one URL share a fetch. It has its own fiber, so that it continues when one of the requests is aborted.
-        const read = (clientId: string) => Effect.flatMap(Effect.forkIn(documents.get(clientId), scope), Fiber.join)
+        const read = (clientId: string) => Effect.flatMap(Effect.forkIn(readKept(clientId), scope), Fiber.join)
 
         const admit = Effect.fn("ClientDocuments.admit")(function* ({ get, repeated }: Parameters) {
           const clientId = get("client_id") ?? ""

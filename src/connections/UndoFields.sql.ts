@@ -2,6 +2,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { type Context, Effect, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
 import { findAll } from "../database/Rows.ts"
+import { makeOfEndedDrop } from "../drafts/EndedDrops.sql.ts"
 import { HistoryActor } from "../drafts/History.ts"
 import type { AccountId, ConnectionId, EntityId } from "../model/Ids.ts"
 import type { UndoRepo } from "./UndoRepo.ts"
@@ -35,28 +36,6 @@ const withLaterActor = <Row extends Schema.Struct.Type<typeof LaterActor>>({
   laterName,
   ...field
 }: Row) => ({ ...field, laterActor: laterKind === null ? null : { kind: laterKind, id: laterId, name: laterName } })
-
-/**
- * The override before the drop that wrote the field `f` last before the connection, if the drop has left the field to the connection: at
- * its end, or when its start failed. Nothing would end the drop's value if an undo restored it. `null` as JSON: there was no override.
- */
-const makeOfEndedDrop = (sql: SqlClient) => (accountId: AccountId) =>
-  sql`
-  SELECT coalesce(x.override_before, 'null') AS override
-  FROM drop_change c
-  JOIN drop_effect x ON x.account_id = ${accountId} AND x.drop_id = c.drop_id AND x.ordinal = c.ordinal
-  WHERE c.account_id = ${accountId} AND c.entity_id = f.entity_id AND c.field = f.key
-    AND x.store_id = f.store_id AND x.outcome IN ('skipped', 'failed')
-    AND c.drop_id = (
-      SELECT w.drop_id FROM entity_history w
-      WHERE w.account_id = ${accountId} AND w.entity_id = f.entity_id AND w.store_id = f.store_id
-        AND w.sequence < f.first_own AND EXISTS (
-          SELECT FROM jsonb_to_recordset(w.changes) AS r (key text, old text, new text)
-          WHERE r.key = f.key AND r.old IS DISTINCT FROM r.new
-        )
-      ORDER BY w.sequence DESC
-      LIMIT 1
-    )`
 
 /** Reads the fields that a connection wrote, with their current and earlier values. */
 export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["fields"] => {
@@ -170,7 +149,7 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
         SELECT h.actor_kind, h.actor_id, h.actor_name, h.undo_of FROM entity_history h
         WHERE h.account_id = ${about.accountId} AND h.entity_id = f.entity_id AND h.sequence = f.later AND f.first_own IS NULL OFFSET 0
       ) l ON true
-      LEFT JOIN LATERAL (${ofEndedDrop(about.accountId)}) d ON true
+      LEFT JOIN LATERAL (${ofEndedDrop(about.accountId, "f.first_own")}) d ON true
       ${sql.literal(planCustom)}`
   )
 

@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer, Ref } from "effect"
 import type { Aggregate } from "../catalog/Aggregate.ts"
 import { type MemoryAccount, MemoryStore } from "../database/MemoryStore.memory.ts"
-import type { MemoryHistory } from "../drafts/HistoryRepo.memory.ts"
+import { beforeEndedDrop, type MemoryHistory } from "../drafts/HistoryRepo.memory.ts"
 import { holdOf } from "../drafts/StoreMembership.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, ConnectionId, EntityId, StoreId } from "../model/Ids.ts"
@@ -33,22 +33,6 @@ interface Others {
   /** Whether the connection added an entity to a store in the window. */
   readonly isAdded: (entityId: EntityId, storeId: StoreId) => boolean
 }
-
-/**
- * The override before the drop that wrote a field last, if the drop has left the field to the connection. Undefined: it has not, or no drop
- * wrote the field.
- */
-const beforeEndedDrop = (account: MemoryAccount, last: Sequenced | undefined, key: string) =>
-  [...account.drops.values()]
-    .filter(({ id }) => id === last?.drop?.id)
-    .flatMap(({ effects }) => effects)
-    .find(
-      ({ entityId, field, outcome, storeId }) =>
-        entityId === last?.entityId &&
-        field === key &&
-        storeId === last.store_id &&
-        (outcome === "skipped" || outcome === "failed")
-    )?.overrideBefore
 
 /**
  * The changed fields of one entity. `events`: the entity's changes, beginning with the connection's first change in the window.
@@ -114,14 +98,9 @@ const fieldsOf = (
             return sequence < undo.event.sequence && sequence >= backTo
           })
         const first = own.find(({ event }) => !isUndone(event))
-        const earlier = others.entries.findLast(
-          ({ changes, entityId: id, sequence, store_id }) =>
-            id === entityId &&
-            store_id === storeId &&
-            sequence < (first?.event.sequence ?? 0) &&
-            changes.some((change) => change.key === key && change.old !== change.new)
-        )
-        const beforeDrop = beforeEndedDrop(account, earlier, key)
+        const before = first?.event.sequence ?? 0
+        const earlier = others.entries.filter(({ sequence }) => sequence < before)
+        const beforeDrop = beforeEndedDrop(account, earlier, { entityId, storeId, key })
         const lastUndo = undos.at(-1)?.event
         const later = (lastUndo?.sequence ?? 0) > (edge?.sequence ?? 0) ? lastUndo : edge
         return {
@@ -129,7 +108,7 @@ const fieldsOf = (
           action: "attributes",
           key,
           now: values[key]?.value ?? null,
-          before: beforeDrop === undefined ? (first?.old ?? null) : (beforeDrop?.value ?? null),
+          before: beforeDrop === undefined ? (first?.old ?? null) : beforeDrop,
           laterActor: first === undefined ? (later?.actor ?? null) : null,
           laterUndoOf: first === undefined ? (later?.undo_of?.id ?? null) : null
         }

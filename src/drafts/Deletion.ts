@@ -1,7 +1,7 @@
 import { Array as Arr, Effect, Either, Option } from "effect"
 import type { Aggregate } from "../catalog/Aggregate.ts"
 import type { CatalogRepo } from "../catalog/CatalogRepo.ts"
-import { valueOf } from "../model/Attribute.ts"
+import { type Attributes, valueOf } from "../model/Attribute.ts"
 import { type AccountId, EntityId } from "../model/Ids.ts"
 import { optionKeys, parseOptions } from "../model/ProductOptions.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
@@ -97,24 +97,35 @@ const valuesOf = (variants: ReadonlyArray<Aggregate>, key: string): ReadonlySet<
     )
   )
 
-/** Takes the option values that only deleted variants have out of the options of their product. */
+/** Takes the option values that only deleted variants have out of the options of their product, in the catalog and on stores. */
 const withoutValues = (
   product: Aggregate,
   deleted: ReadonlyArray<Aggregate>,
   others: ReadonlyArray<Aggregate>
-): ReadonlyArray<CatalogChange> =>
-  Option.match(parseOptions(valueOf(product.attributes, "options")), {
-    onNone: () => [],
-    onSome: (options) => {
-      const left = options.map(({ name, values }, index) => {
-        const [gone, used] = [deleted, others].map((variants) => valuesOf(variants, optionKeys[index] ?? ""))
-        return { name, values: values.filter((value) => used?.has(value) || !gone?.has(value)) }
+): ReadonlyArray<CatalogChange> => {
+  /** The options of a layer without these values. Undefined: it has no options of its own, or keeps all values. */
+  const left = (layer: Attributes) =>
+    Option.getOrUndefined(
+      Option.flatMap(parseOptions(valueOf(layer, "options")), (options) => {
+        const kept = options.map(({ name, values }, index) => {
+          const [gone, used] = [deleted, others].map((variants) => valuesOf(variants, optionKeys[index] ?? ""))
+          return { name, values: values.filter((value) => used?.has(value) || !gone?.has(value)) }
+        })
+        return kept.every(({ values }, index) => values.length === options[index]?.values.length)
+          ? Option.none()
+          : Option.some(JSON.stringify(kept))
       })
-      return left.every(({ values }, index) => values.length === options[index]?.values.length)
-        ? []
-        : [CatalogChange.SetAttributes({ entityId: product.id, values: { options: JSON.stringify(left) } })]
-    }
-  })
+    )
+  const entityId = product.id
+  const options = left(product.attributes)
+  return [
+    ...(options === undefined ? [] : [CatalogChange.SetAttributes({ entityId, values: { options } })]),
+    ...product.versions.flatMap(({ overrides, storeId }) => {
+      const own = left(overrides)
+      return own === undefined ? [] : [CatalogChange.SetOverrides({ entityId, storeId, values: { options: own } })]
+    })
+  ]
+}
 
 /** Takes deleted products out of their collections. */
 const leaveCollections = (deleted: ReadonlyArray<Aggregate>, uses: Uses): ReadonlyArray<CatalogChange> => {

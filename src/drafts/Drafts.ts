@@ -360,7 +360,10 @@ const makeReads = (
     const { accountId } = yield* CurrentActor
     yield* find(id)
     return yield* history.list(accountId, id, Math.min(Math.max(limit, 1), maxHistoryEntries), filter)
-  })
+  }),
+  /** The values that an undo of this revision restores in place of those of drops that have ended since, or failed: those before the drops. */
+  beforeEndedDrops: (id: EntityId, revision: number) =>
+    withAccountId((accountId) => history.beforeEndedDrops(accountId, id, revision))
 })
 
 const make = Effect.gen(function* () {

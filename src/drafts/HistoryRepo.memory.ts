@@ -1,7 +1,7 @@
 import { Clock, Effect, Layer, Ref } from "effect"
 import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
-import type { AccountId, DropId, EntityId } from "../model/Ids.ts"
+import type { AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { authorOf, type HistoryEntry, maxHistoryEntries } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
@@ -18,6 +18,34 @@ declare module "../database/MemoryStore.memory.ts" {
     /** Names of API keys and drops, by id. They never change. */
     readonly names: ReadonlyMap<string, string>
   }
+}
+
+/**
+ * The value before the drop that wrote a field of one store last, if the drop has left the field to a later writer. null: there was none.
+ * Undefined: it has not, or no drop wrote the field. `earlier`: the entries before the later writer.
+ */
+export const beforeEndedDrop = (
+  account: MemoryAccount,
+  earlier: ReadonlyArray<MemoryHistory>,
+  { entityId, key, storeId }: { readonly entityId: EntityId; readonly storeId: StoreId | null; readonly key: string }
+): string | null | undefined => {
+  const last = earlier.findLast(
+    (entry) =>
+      entry.entityId === entityId &&
+      entry.store_id === storeId &&
+      entry.changes.some((change) => change.key === key && change.old !== change.new)
+  )
+  const left = [...account.drops.values()]
+    .filter(({ id }) => id === last?.drop?.id)
+    .flatMap(({ effects }) => effects)
+    .find(
+      (effect) =>
+        effect.entityId === entityId &&
+        effect.field === key &&
+        effect.storeId === storeId &&
+        (effect.outcome === "skipped" || effect.outcome === "failed")
+    )
+  return left === undefined ? undefined : (left.overrideBefore?.value ?? null)
 }
 
 export const emptyHistory: Pick<MemorySlices, "history" | "names"> = { history: [], names: new Map() }
@@ -81,6 +109,19 @@ export const layerHistoryRepoMemory = Layer.effect(
             error
           }))
         ),
+      beforeEndedDrops: (accountId, entityId, revision) =>
+        Effect.map(Ref.get(store), (state) => {
+          const account = state.get(accountId)
+          if (account === undefined) return []
+          return account.history.flatMap((entry, index) => {
+            const { changes, draft_revision, store_id: storeId } = entry
+            if (entry.entityId !== entityId || draft_revision !== revision || storeId === null) return []
+            return changes.flatMap(({ key }) => {
+              const value = beforeEndedDrop(account, account.history.slice(0, index), { entityId, storeId, key })
+              return value === undefined ? [] : [{ storeId, key, value }]
+            })
+          })
+        }),
       list: (accountId, entityId, limit, { key, revision, storeId }) =>
         Effect.map(Ref.get(store), (state) => {
           const account = state.get(accountId)

@@ -8,6 +8,7 @@ import { type AccountId, ConnectionId, DropId, type EntityId, ImportId, StoreId 
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { makeActorNames } from "./ActorNames.sql.ts"
+import { makeBeforeEndedDrops, type ValueBeforeDrop } from "./EndedDrops.sql.ts"
 import {
   authorOf,
   HistoryAction,
@@ -103,6 +104,12 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
       limit: number,
       filter: HistoryFilter
     ) => Effect.Effect<ReadonlyArray<HistoryEntry>>
+    /** The values before drops that an undo of this revision restores: of its fields whose earlier values are those of ended drops. */
+    readonly beforeEndedDrops: (
+      accountId: AccountId,
+      entityId: EntityId,
+      revision: number
+    ) => Effect.Effect<ReadonlyArray<ValueBeforeDrop>>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -151,6 +158,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
         )`
 
       return {
+        beforeEndedDrops: makeBeforeEndedDrops(sql),
         record: (accountId, { by, dropId, importId, undoOf }, changes, sequences, at) =>
           changes.length === 0
             ? Effect.void

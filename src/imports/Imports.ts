@@ -1,9 +1,10 @@
 import { basename } from "node:path"
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { terms } from "../catalog/SearchText.ts"
 import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, ImportId } from "../model/Ids.ts"
+import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import type { Acceptance, BulkDecision, Choices, ConflictDecision } from "./Import.ts"
 import { makeImportApply } from "./ImportApply.ts"
 import type { ConflictFilter } from "./ImportConflicts.sql.ts"
@@ -38,12 +39,12 @@ const ignoreProgress: ReportProgress = () => Effect.void
 const millisBetweenSaves = 500
 
 /** Reports progress, and saves it for the pages: each step at once, later progress only as often as pages need it. */
-const makeSaving =
-  (repo: ImportsRepo["Type"]) =>
+export const makeSaving =
+  (repo: Pick<ImportsRepo["Type"], "saveProgress">) =>
   (accountId: AccountId, id: ImportId, report = ignoreProgress): ReportProgress => {
     let saved = { step: "", at: 0 }
     return (progress) =>
-      Effect.flatMap(Effect.zipRight(report(progress), Clock.currentTimeMillis), (now) => {
+      Effect.flatMap(Effect.zipRight(report(progress), monotonicMillis), (now) => {
         const { done, step, total } = progress
         if (step === "applying" || (step === saved.step && now - saved.at < millisBetweenSaves)) return Effect.void
         saved = { step, at: now }

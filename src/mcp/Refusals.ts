@@ -1,5 +1,7 @@
+import { Schema } from "effect"
 import { type ApiError, errorCodes } from "../api/ErrorCodes.ts"
 import { type Issue, NotOnStore } from "../model/Errors.ts"
+import { EntityId } from "../model/Ids.ts"
 import { noPlatform } from "../publishing/PublishRequests.ts"
 import type { Pages } from "./Pages.ts"
 import type { DerivedTool } from "./Tools.ts"
@@ -84,11 +86,31 @@ const remedyOf = (issues: ReadonlyArray<Issue>) =>
     ? "The operator of this service can link the store to its platform."
     : ""
 
-/** Which tools give ids for the arguments that are missing or are no ids. */
-const sourcesOf = ({ tool }: DerivedTool, issues: ReadonlyArray<Issue>) => {
+const isId = Schema.is(EntityId)
+
+/** Whether an argument is an id, or a list of ids. */
+const hasIds = (value: unknown) => (Array.isArray(value) ? value.length > 0 && value.every(isId) : isId(value))
+
+/** The value at the path of an issue, such as `masters[0].master_id`. */
+const valueAt = (args: unknown, path: string) =>
+  path
+    .split(/[.[\]]+/)
+    .filter((step) => step !== "")
+    .reduce<unknown>(
+      (value, step) =>
+        isObject(value) && Object.hasOwn(value, step)
+          ? value[step]
+          : Array.isArray(value)
+            ? value[Number(step)]
+            : undefined,
+      args
+    )
+
+/** Which tools give ids for the arguments that are missing or are no ids. An id that is refused for another reason needs no other one. */
+const sourcesOf = ({ tool }: DerivedTool, args: unknown, issues: ReadonlyArray<Issue>) => {
   const named = new Set(
     issues
-      .filter(({ message }) => message.includes("a UUID"))
+      .filter(({ path }) => !hasIds(valueAt(args, path)))
       .map(({ path }) => path.replace(/\[\d+\]$/, "").replace(/^.*\./, ""))
   )
   return Object.entries(tool.idsFrom ?? {}).flatMap(([name, source]) =>
@@ -111,7 +133,7 @@ export const refusalOf = (
       return sentence([
         `Invalid: ${listIssues(error.issues)}. Nothing was changed.`,
         remedyOf(error.issues),
-        ...sourcesOf(derived, error.issues),
+        ...sourcesOf(derived, args, error.issues),
         `Correct this and call ${name} again.`
       ])
     case "RevisionConflict": {

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path"
 import type { FileSystem } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { AccountDeletion } from "../../src/access/AccountDeletion.ts"
 import { Accounts } from "../../src/access/Accounts.ts"
 import { ApiKeys } from "../../src/access/ApiKeys.ts"
@@ -208,10 +208,13 @@ describe("the socket of a server", () => {
     Effect.gen(function* () {
       const directory = yield* temporary
       const scope = yield* Scope.make()
-      const never = Layer.mock(Accounts, { list: Effect.never })
+      const isRunning = yield* Deferred.make<void>()
+      const never = Layer.mock(Accounts, {
+        list: Effect.zipRight(Deferred.succeed(isRunning, undefined), Effect.never)
+      })
       yield* Scope.extend(serve(directory, servicesWith(never)), scope)
       const command = yield* Effect.fork(Effect.exit(speak(join(directory, "admin.sock"), listAccounts)))
-      yield* Effect.sleep("300 millis")
+      yield* Deferred.await(isRunning)
       yield* Scope.close(scope, Exit.void)
       assert.isTrue(Exit.isFailure(yield* Fiber.join(command)))
     }))

@@ -6,6 +6,7 @@ import { OAuthRepo } from "../../src/connections/OAuthRepo.ts"
 import { OutsideNetwork } from "../../src/connections/OutsideRequest.ts"
 import { isPublicAddress } from "../../src/connections/PublicAddress.ts"
 import { addressAt, documentAt, documentHost, makeDocumentHost } from "../oauth/DocumentHost.ts"
+import { aSettableClock } from "../support/SettableClock.ts"
 
 /** The service with a repository that only counts. */
 const alone = Effect.gen(function* () {
@@ -58,6 +59,21 @@ describe("documents of clients", () => {
         }
         assert.lengthOf(kept, cases.length * 12)
       })
+  )
+
+  it.scoped("are fetched again after their max-age, also if the clock is set back by two hours meanwhile", () =>
+    Effect.gen(function* () {
+      const { admit, answers, requested } = yield* alone
+      const { adjust, setBack, withClock } = yield* aSettableClock
+      answers.set("/set-back.json", documentAt("/set-back.json"))
+      yield* Effect.gen(function* () {
+        yield* admit("/set-back.json")
+        setBack()
+        yield* adjust("301 seconds")
+        yield* admit("/set-back.json")
+      }).pipe(withClock)
+      assert.lengthOf(requested, 2)
+    })
   )
 
   it.scoped("a slow document is given up after five seconds, and at most eight are fetched at once", () =>

@@ -1,9 +1,10 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { EntityId } from "../../src/model/Ids.ts"
-import { actingAs, anEntity, Catalog, Drafts, Stores } from "../../src/testing/index.ts"
+import { actingAs, anEntity, Catalog, CatalogChange, CatalogChanges, Drafts, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
-import { type Answer, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
+import { type Answer, ask, pagesServer, withNote } from "../oauth/PagesServer.ts"
+import { anyDatabase } from "../support/TestDatabase.ts"
 import { aMerchant, aReview, assertForeignForm, assertNotThere, csrfOf, textOf } from "./Merchant.ts"
 
 type Form = Readonly<Record<string, string>>
@@ -52,7 +53,22 @@ const problemsIn = ({ text }: Answer) =>
 const valueIn = ({ text }: Answer, name: string) =>
   new RegExp(`<input[^>]* name="${name}"[^>]*>`).exec(text)?.[0].match(/ value="([^"]*)"/)?.[1]
 
-layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
+/** What happens once, between the look-up of the selected products and the change of the collection. */
+let meanwhile: Effect.Effect<void> = Effect.void
+const disturbed = Layer.effect(
+  Drafts,
+  Effect.map(Drafts, (drafts) => ({
+    ...drafts,
+    changeMembers: (...change) =>
+      Effect.suspend(() => {
+        const disturbance = meanwhile
+        meanwhile = Effect.void
+        return Effect.zipRight(disturbance, drafts.changeMembers(...change))
+      })
+  }))
+)
+
+layer(pagesServer({}, anyDatabase, disturbed), { excludeTestServices: true })("forms that create", (it) => {
   it.effect("a product with its price, on the chosen stores; sent twice it is one product", () =>
     Effect.gen(function* () {
       const { cookie, files, fill, send, shop, storesOf, valuesOf } = yield* aCreator
@@ -279,6 +295,25 @@ layer(PagesServer, { excludeTestServices: true })("forms that create", (it) => {
         const others = yield* send(path, { ...form, do: "add", [`product-${id}`]: "yes", [`product-${stove}`]: "yes" })
         assert.strictEqual(leadsTo(others), `${address}&note=addedOthers`)
       }
+      // A product, and then the collection, is deleted after the selected products were looked up.
+      const disturbing = (entityId: EntityId) =>
+        Effect.map(Effect.context<CatalogChanges>(), (context) => {
+          meanwhile = Effect.flatMap(CatalogChanges, ({ apply }) =>
+            apply([CatalogChange.DeleteEntity({ entityId })])
+          ).pipe(actingAs(actor), Effect.orDie, Effect.asVoid, Effect.provide(context))
+        })
+      const late = yield* anEntity("product", { title: "Late" }).pipe(actingAs(actor))
+      const both = { ...form, do: "add", [`product-${late}`]: "yes", [`product-${stove}`]: "yes" }
+      yield* disturbing(late)
+      assert.strictEqual(leadsTo(yield* send(path, both)), `${address}&note=addedOthers`)
+      const alone = yield* anEntity("product", { title: "Alone" }).pipe(actingAs(actor))
+      yield* disturbing(alone)
+      const missed = yield* send(path, { ...form, do: "add", [`product-${alone}`]: "yes" })
+      assert.strictEqual(missed.status, 404)
+      assert.deepStrictEqual(problemsIn(missed), ["Everything that you selected was deleted meanwhile."])
+      const short = yield* anEntity("collection", { title: "Short" }).pipe(actingAs(actor))
+      yield* disturbing(short)
+      assertNotThere(yield* send(path, { ...form, id: short, do: "add", [`product-${stove}`]: "yes" }))
       const noted = `${address}&note=addedOthers`
       const said = yield* ask(noted, { cookie: withNote(cookie, noted) })
       assert.include(

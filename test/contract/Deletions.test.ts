@@ -646,6 +646,27 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
+      it.effect("an option value also leaves the options that a store has of its own", () =>
+        inShop(({ a, large, small, tent }) =>
+          Effect.gen(function* () {
+            const own = (...values: ReadonlyArray<string>) => JSON.stringify([{ name: "Größe", values }])
+            yield* apply(
+              CatalogChange.SetOverrides({ entityId: tent, storeId: a.id, values: { options: own("S", "L", "XL") } }),
+              CatalogChange.SetOverrides({ entityId: large, storeId: a.id, values: { option1: "XL" } })
+            )
+            const ofStore = Effect.map(
+              Effect.flatMap(Drafts, (drafts) => drafts.get(tent, a.id)),
+              ({ attributes }) => attributes.find(({ key }) => key === "options")?.value
+            )
+            assert.deepStrictEqual((yield* remove("variant", large)).errors, [])
+            assert.strictEqual(yield* valueOf(tent, "options"), options("S"))
+            assert.strictEqual(yield* ofStore, own("S"))
+            // The value of the last variant stays, because the variant does.
+            assert.lengthOf((yield* remove("variant", small)).errors, 1)
+            assert.strictEqual(yield* ofStore, own("S"))
+          })
+        )
+      )
       it.effect("a variant can be created again with the option value of a deleted one", () =>
         inShop(({ large, small, tent }) =>
           Effect.gen(function* () {

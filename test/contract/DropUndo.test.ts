@@ -1,6 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Ref, Schedule } from "effect"
+import { parametersOf } from "../../src/connections/AuthorizationRequest.ts"
 import { firstPart, Undo } from "../../src/connections/Undo.ts"
+import { makeUndoEdit } from "../../src/console/entities/UndoEdits.ts"
+import { wordsIn } from "../../src/console/languages/Words.tsx"
 import { DemoFailures } from "../../src/demo/DemoFailures.ts"
 import type { Drop } from "../../src/drops/Drop.ts"
 import { Drops } from "../../src/drops/Drops.ts"
@@ -64,11 +67,20 @@ const aSale = Effect.gen(function* () {
       yield* undo.run(connectionId, window, firstPart)
       return { before: fields.map(({ before }) => before), price: yield* price }
     })
+    /** Undoes the newest revision as the note of a saved cell does. Returns the price then. */
+    const taken = Effect.gen(function* () {
+      const { draft_revision } = yield* drafts.get(small, null)
+      const form = { id: small, store: store.id, key: "price", revision: `${draft_revision}` }
+      const undoEdit = yield* makeUndoEdit
+      const outcome = yield* undoEdit(wordsIn("en"), parametersOf(`${new URLSearchParams(form)}`))
+      assert.strictEqual(outcome._tag, "Undone")
+      return yield* price
+    })
     const price = Effect.map(drafts.get(small, store.id), ({ attributes, overridden }) => ({
       value: attributes.find(({ key }) => key === "price")?.value,
       own: overridden.includes("price")
     }))
-    return { actor, agent, store, until, undone, price, write }
+    return { actor, agent, store, until, undone, price, taken, write }
   }).pipe(actingAs(actor))
 }).pipe(Effect.orDie)
 
@@ -78,13 +90,13 @@ const inSale = <E, R>(body: (sale: Sale) => Effect.Effect<unknown, E, R>) =>
   Effect.flatMap(aSale, (sale) => actingAs(sale.actor)(body(sale)))
 
 for (const engine of serviceEngines) {
-  describe.skipIf(engine.absent)(`an agent's write over a drop is undone, on ${engine.name}`, () => {
+  describe.skipIf(engine.absent)(`a write over a drop is undone, on ${engine.name}`, () => {
     const TestLayer = Layer.merge(layerWorkers, layerStarted).pipe(
       Layer.provideMerge(engine.layer),
       Layer.provideMerge(layerMovableClock)
     )
     layer(TestLayer, { excludeTestServices: true })((it) => {
-      it.effect("while the drop lasts, to the value of the drop, which its end takes back", () =>
+      it.effect("an agent's, while the drop lasts, to the value of the drop, which its end takes back", () =>
         inSale(({ agent, price, undone, until, write }) =>
           Effect.gen(function* () {
             yield* advance(hour)
@@ -98,7 +110,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("after the drop has ended, to the value before the drop", () =>
+      it.effect("an agent's, after the drop has ended, to the value before the drop", () =>
         inSale(({ agent, undone, until, write }) =>
           Effect.gen(function* () {
             yield* advance(hour)
@@ -112,7 +124,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("after the drop has ended, to the same value if a person wrote it after the drop", () =>
+      it.effect("an agent's, after the drop has ended, to the same value if a person wrote it after the drop", () =>
         inSale(({ actor, agent, undone, until, write }) =>
           Effect.gen(function* () {
             yield* advance(hour)
@@ -127,7 +139,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("if the drop failed, to the value before the drop", () =>
+      it.effect("an agent's, if the drop failed, to the value before the drop", () =>
         inSale(({ agent, store, undone, until, write }) =>
           Effect.gen(function* () {
             const failures = yield* DemoFailures
@@ -140,6 +152,69 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(yield* undone, { before: ["10.00"], price: { value: "10.00", own: true } })
           })
         )
+      )
+
+      it.effect(
+        "a person's, by the note of the saved cell, while the drop lasts, to the value of the drop, which its end takes back",
+        () =>
+          inSale(({ actor, price, taken, until, write }) =>
+            Effect.gen(function* () {
+              yield* advance(hour)
+              yield* until("applied")
+              yield* write(actor, "9.00")
+              assert.deepStrictEqual(yield* taken, { value: "8.00", own: true })
+              yield* advance(hour)
+              yield* until("reverted")
+              assert.deepStrictEqual(yield* price, { value: "10.00", own: true })
+            })
+          )
+      )
+
+      it.effect(
+        "a person's, by the note of the saved cell, after the drop has ended, to the value before the drop; the undo of the undo, to the saved one",
+        () =>
+          inSale(({ actor, taken, until, write }) =>
+            Effect.gen(function* () {
+              yield* advance(hour)
+              yield* until("applied")
+              yield* write(actor, "9.00")
+              yield* advance(hour)
+              yield* until("reverted")
+              assert.deepStrictEqual(yield* taken, { value: "10.00", own: true })
+              assert.deepStrictEqual(yield* taken, { value: "9.00", own: true })
+            })
+          )
+      )
+
+      it.effect(
+        "a person's, by the note of the saved cell, after the drop has ended, to the same value if a person wrote it after the drop",
+        () =>
+          inSale(({ actor, taken, until, write }) =>
+            Effect.gen(function* () {
+              yield* advance(hour)
+              yield* until("applied")
+              for (const price of ["8.50", "8.00", "9.00"]) yield* write(actor, price)
+              yield* advance(hour)
+              yield* until("reverted")
+              assert.deepStrictEqual(yield* taken, { value: "8.00", own: true })
+            })
+          )
+      )
+
+      it.effect(
+        "a person's, by the note of the saved cell, after the drop has ended, to the catalog's price if the store had none of its own before the drop",
+        () =>
+          inSale(({ actor, taken, until, write }) =>
+            Effect.gen(function* () {
+              yield* write(actor, null)
+              yield* advance(hour)
+              yield* until("applied")
+              yield* write(actor, "9.00")
+              yield* advance(hour)
+              yield* until("reverted")
+              assert.deepStrictEqual(yield* taken, { value: "12.00", own: false })
+            })
+          )
       )
     })
   })

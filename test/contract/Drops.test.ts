@@ -21,15 +21,18 @@ import {
   CatalogChanges,
   Drafts,
   type Mirror,
-  Stores,
-  TestServices
+  Stores
 } from "../../src/testing/index.ts"
+import { MemoryRepositories } from "../../src/testing/Layers.ts"
+import { makeHeldPublishes } from "../support/HeldPublishes.ts"
 import { aMetafield, refresh as refreshMirror } from "../support/Mirrors.ts"
 import { advance, ahead, layerMovableClock, layerStarted } from "../support/MovableClock.ts"
 import { engines } from "../support/TestDatabase.ts"
 import { allowed, unknownKey } from "./DraftValues.ts"
 
 const hour = 3_600_000
+
+const publishes = makeHeldPublishes()
 
 /** The time this many milliseconds from now, on the clock that drops use. */
 const inMillis = (millis: number) => Effect.map(Ref.get(ahead), (shift) => fromMillis(Date.now() + shift + millis))
@@ -161,11 +164,20 @@ type Needed =
   | Stores
 
 const all: ReadonlyArray<{ readonly name: string; readonly absent: boolean; readonly layer: Layer.Layer<Needed> }> = [
-  { name: "memory", absent: false, layer: TestServices },
+  {
+    name: "memory",
+    absent: false,
+    layer: Services.pipe(Layer.provideMerge(publishes.layer), Layer.provideMerge(MemoryRepositories))
+  },
   ...engines.map(({ absent, layer, name }) => ({
     name,
     absent,
-    layer: Services.pipe(Layer.provideMerge(RepositoriesOnDatabase), Layer.provideMerge(layer), Layer.orDie)
+    layer: Services.pipe(
+      Layer.provideMerge(publishes.layer),
+      Layer.provideMerge(RepositoriesOnDatabase),
+      Layer.provideMerge(layer),
+      Layer.orDie
+    )
   }))
 ]
 
@@ -877,25 +889,19 @@ for (const engine of all) {
       it.effect("restore the value that the store had, not one whose earlier publish failed", () =>
         inShop((shop) =>
           Effect.gen(function* () {
-            const { accountId, one, variant } = shop
-            const shops = yield* DemoShops
-            const { request, attempts, find } = yield* Publishing
-            yield* shops.fail({ accountId, storeId: one.id }, { kind: "delay", percent: 100, delayMillis: 6_000 })
-            yield* shops.fail({ accountId, storeId: one.id }, { kind: "refuse", percent: 100, delayMillis: 0 })
+            const { one, variant } = shop
+            const { request, find } = yield* Publishing
+            const { haveArrived, refuse } = yield* publishes.holdPublishes(one.id, 1)
             yield* apply(CatalogChange.SetAttributes({ entityId: variant, values: { price: "99.00" } }))
             const drop = yield* aDrop(price(shop, one.id), { from: 1_000 })
             // A publish of the entity is under way when the drop starts; the drop's publish waits for it.
             const asked = yield* request(variant, one.id)
             assert(asked.outcome === "requested")
-            yield* Effect.repeat(attempts(asked.publicationId), {
-              until: ({ length }) => length === 1,
-              schedule: Schedule.spaced("10 millis")
-            })
-            yield* Effect.sleep("2 seconds")
-            yield* shops.repair({ accountId, storeId: one.id })
+            yield* haveArrived
             yield* advance(1_000)
             yield* runDue
             assert.strictEqual((yield* get(drop.id)).status, "applying")
+            yield* refuse
             yield* Effect.repeat(find([asked.publicationId]), {
               until: ([record]) => record?.state !== "pending",
               schedule: Schedule.spaced("10 millis")

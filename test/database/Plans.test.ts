@@ -285,8 +285,10 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* publications.failures(accountId, 20)
     yield* publications.pendingCounts(accountId, storeId)
     yield* publications.pendingAfter(accountId, storeId, ["collection", "media"], ids.product, 50)
+    const history = yield* HistoryRepo
     for (const filter of [{}, { revision: 2 }, { key: "title" }, { key: "title", storeId }])
-      yield* (yield* HistoryRepo).list(accountId, ids.product, 50, filter)
+      yield* history.list(accountId, ids.product, 50, filter)
+    yield* history.beforeEndedDrops(accountId, ids.product, 2)
     yield* stores.find(accountId, storeId)
     yield* (yield* ConnectionsRepo).outside(accountId, [storeId], Object.values(ids))
     yield* catalog.limitedTo(accountId, [storeId], Object.values(ids))

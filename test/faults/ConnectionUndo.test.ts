@@ -13,6 +13,7 @@ import { plusMicros } from "../../src/model/Timestamp.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase } from "../../src/Services.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
+import { stopClock } from "../support/TestClock.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { bundledProgram, startProgram } from "./BundledProgram.ts"
@@ -244,6 +245,8 @@ describe.skipIf(!serverAnswers)("undo on the server", () => {
 
     it.effect("calls are saved when the service stops, stay counted if that fails, and are deleted after 90 days", () =>
       Effect.gen(function* () {
+        // All counts are of one day, also at midnight in UTC.
+        yield* stopClock
         const { accountId } = yield* anAccount()
         const connectionId = yield* mintId(ConnectionId)
         const sql = yield* SqlClient.SqlClient

@@ -17,13 +17,27 @@ import { query } from "../support/RunDatabases.ts"
 import { isServerCluster, layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
 /** The polling interval is so long that changes are seen only by listening, or by the check after reconnecting. */
-const onlyHeard: EventTimes = { ...defaultEventTimes, collect: "20 millis", pollInterval: "1 day", retry: "3 seconds" }
+const onlyHeard: EventTimes = { ...defaultEventTimes, collect: "20 millis", pollInterval: "1 day", retry: "20 millis" }
 
-/** A process of the service, with its own pools and services on the database. */
-const aProcess = (times: EventTimes, catchesUp = true, pooler: "none" | "transaction" = "none") =>
+/** A process of the service, with its own pools and services on the database. `mayListen`: what it waits for before it listens. */
+const aProcess = (
+  times: EventTimes,
+  catchesUp = true,
+  pooler: "none" | "transaction" = "none",
+  mayListen: Effect.Effect<void> = Effect.void
+) =>
   Effect.flatMap(TestDatabaseUrl, (url) =>
     Layer.build(
       AccountEvents.layer(defaultEventBounds, times, catchesUp).pipe(
+        Layer.provide(
+          Layer.effect(
+            AccountEventsRepo,
+            Effect.map(AccountEventsRepo, ({ listen, ...repo }) => ({
+              ...repo,
+              listen: listen && ((...how) => Effect.zipRight(mayListen, listen(...how)))
+            }))
+          )
+        ),
         Layer.provideMerge(Services),
         Layer.provideMerge(RateBudget.layerProcess({ perKey: 120, perAccount: 240 })),
         Layer.provideMerge(RepositoriesOnDatabase),
@@ -76,7 +90,10 @@ const tellsOf = (id: string) => (message: WorkChanges) => message.job === null |
 /** Ends the listening connection, and makes a change before a new one listens. Returns the messages about it. */
 const changeWhileDeaf = (catchesUp: boolean) =>
   Effect.gen(function* () {
-    const process = yield* aProcess(onlyHeard, catchesUp)
+    const mayListenAgain = yield* Deferred.make<void>()
+    let listens = 0
+    const mayListen = Effect.suspend(() => (++listens === 1 ? Effect.void : Deferred.await(mayListenAgain)))
+    const process = yield* aProcess(onlyHeard, catchesUp, "none", mayListen)
     return yield* Effect.gen(function* () {
       const { accountId } = yield* anAccount({ name: "Deaf" })
       const messages = yield* follow(accountId)
@@ -86,6 +103,7 @@ const changeWhileDeaf = (catchesUp: boolean) =>
       yield* onDatabase(`SELECT pid ${listeners}`).pipe(Effect.repeat({ until: (rows) => rows.length === 0 }))
       const { id } = yield* beginJob(accountId)
       assert.lengthOf(yield* onDatabase(`SELECT pid ${listeners}`), 0, "the change came while nobody listened")
+      yield* Deferred.succeed(mayListenAgain, undefined)
       yield* untilListening(1)
       // A later change that is received by listening. When it has arrived, changes from the gap would have arrived
       // too.

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Cause, Chunk, Context, Deferred, Effect, Exit, Fiber, Layer, Option, Ref, Schedule, Schema } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, Ref, Schedule, Schema } from "effect"
 import { CatalogChange, type LockedCatalog } from "../../src/drafts/CatalogChange.ts"
 import { planChanges, stateAfter } from "../../src/drafts/ChangePlan.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
@@ -335,25 +335,31 @@ describe.skipIf(!serverAnswers)("scans while their rules change", () => {
   })
 })
 
-/**
- * Counts runs and makes each take a while. Callers that arrive meanwhile must get a result, but not cause more than
- * one further run.
- */
-class Runs extends Context.Tag("test/Runs")<Runs, Ref.Ref<Chunk.Chunk<number>>>() {}
+/** The runs, and the number of callers that have not drawn a ticket yet. `haveArrived`: all have. */
+interface Counter {
+  readonly runs: Array<number>
+  readonly haveArrived: Deferred.Deferred<void>
+  missing: number
+}
+class Counts extends Context.Tag("test/Counts")<Counts, Counter>() {}
 
+/** Counts runs. A run ends when all callers have arrived: they must get a result, but not cause more than one further run. */
 const counted = Layer.effect(
   HealthRepo,
   Effect.gen(function* () {
     const repo = yield* HealthRepo
-    const runs = yield* Runs
+    const counter = yield* Counts
     return {
       ...repo,
+      ticket: Effect.tap(repo.ticket, () =>
+        --counter.missing === 0 ? Deferred.succeed(counter.haveArrived, undefined) : Effect.void
+      ),
       scan: (accountId, dimension, storeId) =>
         Effect.gen(function* () {
           const step = yield* repo.scan(accountId, dimension, storeId)
           if (step.run === null) return step
-          yield* Ref.update(runs, Chunk.append(step.run))
-          yield* Effect.sleep("150 millis")
+          counter.runs.push(step.run)
+          if (counter.missing > 0) yield* Deferred.await(counter.haveArrived)
           return step
         })
     } satisfies typeof repo
@@ -363,7 +369,7 @@ const counted = Layer.effect(
 /** A planted fault: any scan is accepted, even an earlier one. */
 const stale = Layer.effect(
   HealthRepo,
-  Effect.map(HealthRepo, (repo) => ({ ...repo, ticket: Effect.succeed(0) }))
+  Effect.map(HealthRepo, (repo) => ({ ...repo, ticket: Effect.as(repo.ticket, 0) }))
 ).pipe(Layer.provide(counted))
 
 /** A planted fault: scans by other processes are ignored. */
@@ -376,8 +382,8 @@ describe.skipIf(!serverAnswers)("50 simultaneous requests for a scan", () => {
   /** Callers in several processes, each with its own services and pool on the same database. */
   const askAll = (health: typeof counted, processes: number, askersEach: number) =>
     Effect.gen(function* () {
-      const runs = yield* Ref.make(Chunk.empty<number>())
-      const Counting = Layer.succeed(Runs, runs)
+      const counter: Counter = { runs: [], haveArrived: yield* Deferred.make<void>(), missing: 0 }
+      const Counting = Layer.succeed(Counts, counter)
       const { actor, shop } = yield* Effect.map(aShop, (shop) => ({ shop, actor: shop.actor })).pipe(
         Effect.provide(servicesOn(HealthRepo.layer))
       )
@@ -390,7 +396,8 @@ describe.skipIf(!serverAnswers)("50 simultaneous requests for a scan", () => {
         actingAs(actor),
         Effect.provide(someProcess)
       )
-      yield* Ref.set(runs, Chunk.empty())
+      counter.runs.length = 0
+      counter.missing = processes * askersEach
       const answers = yield* Effect.forEach(
         everyProcess.flatMap((context) => Array.from({ length: askersEach }, () => context)),
         (context, asker) =>
@@ -420,7 +427,7 @@ describe.skipIf(!serverAnswers)("50 simultaneous requests for a scan", () => {
           )
         )
       )
-      return { answers, runs: Chunk.size(yield* Ref.get(runs)) }
+      return { answers, runs: counter.runs.length }
     })
 
   layer(Database, { excludeTestServices: true })((it) => {

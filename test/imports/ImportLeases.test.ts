@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Exit, Fiber, Option, Schedule, TestClock, TestContext } from "effect"
+import { Chunk, Effect, Exit, Fiber, Option, Schedule, TestClock, TestContext } from "effect"
 import { afterAll } from "vitest"
 import { LeaseHolder, onlyHolder } from "../../src/database/LeaseHolder.ts"
 import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
@@ -63,7 +63,14 @@ for (const engine of featureEngines)
             sql`SELECT lease_until <= app_now() AS expired FROM import_run WHERE id = ${id}`,
             ([row]) => row?.expired
           )
+          // A renewal is seen in the database before the pause after it begins.
+          const pauses = Effect.zipRight(
+            Effect.promise(() => new Promise((resume) => setImmediate(resume))),
+            TestClock.sleeps()
+          )
           for (let renewal = 0; renewal < 3; renewal++) {
+            const ends = yield* Effect.repeat(pauses, { while: Chunk.isEmpty })
+            assert.deepStrictEqual(new Set(ends), new Set([15_000 * (renewal + 1)]))
             yield* expire
             yield* TestClock.adjust("14 seconds")
             assert.isTrue(yield* isExpired)

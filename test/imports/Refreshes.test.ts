@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer, Option, Schedule } from "effect"
+import { Effect, Fiber, Layer, Option } from "effect"
 import { afterAll } from "vitest"
 import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
 import { CatalogChange } from "../../src/drafts/CatalogChange.ts"
@@ -18,6 +18,7 @@ import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { FaultInjector, type FaultStep } from "../../src/runtime/FaultInjector.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity, CatalogChanges, Programs, Publishing, Stores } from "../../src/testing/index.ts"
+import { makeHeldPublishes } from "../support/HeldPublishes.ts"
 import { aProductOf, from, held } from "../support/ShopRecords.ts"
 import { featureEngines } from "../support/TestDatabase.ts"
 
@@ -25,6 +26,8 @@ const folder = mkdtempSync(join(tmpdir(), "refreshes-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const quiet = () => Effect.void
+
+const publishes = makeHeldPublishes()
 
 /** A change of the catalog that happens when the next refresh reaches a step. */
 let meanwhile: { readonly step: FaultStep; readonly effect: Effect.Effect<void> } | null = null
@@ -126,6 +129,7 @@ for (const engine of featureEngines)
     const TestLayer = Imports.layer.pipe(
       Layer.provide(Disturbing),
       Layer.provideMerge(Services),
+      Layer.provideMerge(publishes.layer),
       Layer.provideMerge(RepositoriesOnDatabase),
       Layer.provideMerge(engine.layer),
       Layer.orDie
@@ -668,13 +672,11 @@ for (const engine of featureEngines)
 
       it.effect("include publishes that ended during the review", () =>
         Effect.gen(function* () {
-          const { accountId, actor, idOf, put } = yield* aMerchant(["passing.example"])
+          const { actor, idOf, put } = yield* aMerchant(["passing.example"])
           yield* Effect.gen(function* () {
             const imports = yield* Imports
             const sql = yield* SqlClient.SqlClient
-            const shops = yield* DemoShops
             const storeId = idOf("passing.example")
-            const shop = { accountId, storeId }
             const { apply } = yield* CatalogChanges
             yield* put("passing.example", [...aProductOf("kept", ["S"]), ...aProductOf("gone", ["S"])])
             yield* refreshed("passing.example")
@@ -684,20 +686,16 @@ for (const engine of featureEngines)
               [kept, gone].map((entityId) => CatalogChange.SetAttributes({ entityId, values: { title: "Ours" } }))
             )
             // Both publishes are under way and reach the store after it was read.
-            yield* shops.fail(shop, { kind: "delay", percent: 100, delayMillis: 8_000 })
+            const { goOn, haveArrived } = yield* publishes.holdPublishes(storeId, 2)
             const publications = yield* Effect.forEach([kept, gone], (id) => ask(id, storeId))
             const settling = yield* Effect.fork(Effect.flatMap(Publishing, ({ settle }) => settle(publications, quiet)))
-            yield* Effect.repeat(sql`SELECT FROM publish_attempt WHERE ended_at IS NULL`, {
-              until: ({ length }) => length === 2,
-              schedule: Schedule.spaced("10 millis")
-            })
-            yield* Effect.sleep("2 seconds")
-            yield* shops.repair(shop)
+            yield* haveArrived
             yield* put("passing.example", aProductOf("kept", ["S"], { title: "Theirs" }))
             yield* sql`DELETE FROM demo_shop_record WHERE platform_id = 'product/gone'`
             yield* sql`DELETE FROM demo_shop_record WHERE parent_id = 'product/gone'`
             const run = yield* imports.refresh("passing.example", quiet)
             assert.deepInclude(run.summary, { conflicts: 1, unlinked: 2 })
+            yield* goOn
             assert.deepStrictEqual(
               (yield* Fiber.join(settling)).map(({ state }) => state),
               ["published", "published"]

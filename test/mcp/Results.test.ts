@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto"
 import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
@@ -103,46 +104,55 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       })
   )
 
-  it.effect("an id that is missing or no id: the message names the tool that gives such ids", () =>
-    Effect.gen(function* () {
-      const base = yield* baseUrlOf
-      const { accountId } = yield* anAccount()
-      const { token } = yield* aConnection(accountId)
-      const cases = [
-        ["list_masters_v1", { channel_id: "europe" }, "list_masters_v1 gives channel_id."],
-        ["get_data_health_v1", { channel_id: "europe" }, "list_masters_v1 gives channel_id."],
-        ["list_store_sales_channels_v1", {}, "list_masters_v1 gives channel_id."],
-        ["list_products_v1", { collection_id: "sale" }, "list_collections_v1 gives collection_id."],
-        [
-          "get_projection_v1",
-          { channel_id: "europe" },
-          "list_masters_v1 gives master_id. get_master_v1 gives channel_id."
-        ],
-        ["get_drop_v1", { drop_id: "sale" }, "list_drops_v1 gives drop_id."],
-        [
-          "publish_master_v1",
-          { masters: [{ master_id: "tent", draft_revision: 1 }], channel_ids: ["europe"] },
-          "list_masters_v1 gives master_id. get_master_v1 gives channel_ids."
-        ]
-      ] as const
-      for (const [name, args, advice] of cases)
+  it.effect(
+    "an id that is missing or no id: the message names the tool that gives such ids, and not for an id that is refused otherwise",
+    () =>
+      Effect.gen(function* () {
+        const base = yield* baseUrlOf
+        const { accountId } = yield* anAccount()
+        const { token } = yield* aConnection(accountId)
+        const cases = [
+          ["list_masters_v1", { channel_id: "europe" }, "list_masters_v1 gives channel_id."],
+          ["get_data_health_v1", { channel_id: "europe" }, "list_masters_v1 gives channel_id."],
+          ["list_store_sales_channels_v1", {}, "list_masters_v1 gives channel_id."],
+          ["list_products_v1", { collection_id: "sale" }, "list_collections_v1 gives collection_id."],
+          [
+            "get_projection_v1",
+            { channel_id: "europe" },
+            "list_masters_v1 gives master_id. get_master_v1 gives channel_id."
+          ],
+          ["get_drop_v1", { drop_id: "sale" }, "list_drops_v1 gives drop_id."],
+          ["get_drop_v1", { drop_id: "sale\u0000" }, "list_drops_v1 gives drop_id."],
+          [
+            "publish_master_v1",
+            { masters: [{ master_id: "tent", draft_revision: 1 }], channel_ids: ["europe"] },
+            "list_masters_v1 gives master_id. get_master_v1 gives channel_ids."
+          ]
+        ] as const
+        for (const [name, args, advice] of cases)
+          assert.include(
+            assertRefusal(base, yield* callWith(token)(name, args), "validation_failed"),
+            `Nothing was changed. ${advice} Correct this and call ${name} again.`
+          )
         assert.include(
-          assertRefusal(base, yield* callWith(token)(name, args), "validation_failed"),
-          `Nothing was changed. ${advice} Correct this and call ${name} again.`
+          assertRefusal(
+            base,
+            yield* callWith(token)("list_masters_v1", { channel_id: "europe", limit: "9" }),
+            "validation_failed"
+          ),
+          "list_masters_v1 gives channel_id. Correct this"
         )
-      assert.include(
-        assertRefusal(
-          base,
-          yield* callWith(token)("list_masters_v1", { channel_id: "europe", limit: "9" }),
-          "validation_failed"
-        ),
-        "list_masters_v1 gives channel_id. Correct this"
-      )
-      assert.notInclude(
-        assertRefusal(base, yield* callWith(token)("list_masters_v1", { limit: "9" }), "validation_failed"),
-        "gives"
-      )
-    })
+        const tooMany = {
+          master_id: randomUUID(),
+          draft_revision: 1,
+          channel_ids: Array.from({ length: 251 }, () => randomUUID())
+        }
+        for (const [name, args] of [
+          ["list_masters_v1", { limit: "9" }],
+          ["publish_master_v1", tooMany]
+        ] as const)
+          assert.notInclude(assertRefusal(base, yield* callWith(token)(name, args), "validation_failed"), "gives")
+      })
   )
 
   it.effect("an unknown tool: -32602", () =>

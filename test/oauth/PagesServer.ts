@@ -20,7 +20,7 @@ import { defaultBounds } from "../../src/http/Bounds.ts"
 import { Readiness } from "../../src/http/Health.ts"
 import * as Http from "../../src/http/Http.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
-import { anAccount } from "../../src/testing/index.ts"
+import { anAccount, Drafts } from "../../src/testing/index.ts"
 import { anyDatabase } from "../support/TestDatabase.ts"
 import { sectionsOf } from "./Html.ts"
 
@@ -82,10 +82,15 @@ export const nodeOf = ({
 /** The node's own base URL. */
 export const addressOf = (settings: Settings = {}) => BaseUrl.layer(Option.fromNullable(settings.baseUrl))
 
-/** A node with its services, on a database of its own. */
-export const pagesServer = (settings: Settings = {}, database: Layer.Layer<Database.Database, unknown> = anyDatabase) =>
+/** A node with its services, on a database of its own. `drafts`: replaces the drafts of the node. */
+export const pagesServer = (
+  settings: Settings = {},
+  database: Layer.Layer<Database.Database, unknown> = anyDatabase,
+  drafts: Layer.Layer<Drafts, never, Drafts> = Layer.service(Drafts)
+) =>
   addressOf(settings).pipe(
     Layer.provideMerge(nodeOf(settings)),
+    Layer.provideMerge(drafts),
     Layer.provideMerge(ServicesOnDatabase),
     Layer.provideMerge(database),
     Layer.provideMerge(Logger.remove(Logger.defaultLogger)),

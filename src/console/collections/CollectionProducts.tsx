@@ -4,6 +4,7 @@ import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { Drafts } from "../../drafts/Drafts.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
+import type { CurrentActor } from "../../model/Actor.ts"
 import { EntityId } from "../../model/Ids.ts"
 import { filesOnly, type Store } from "../../model/Store.ts"
 import { PlatformRegistry } from "../../platform/PlatformRegistry.ts"
@@ -112,6 +113,31 @@ const makeFindOthers = Effect.gen(function* () {
     })
 })
 
+/** Adds those of the products that exist to a collection, and returns their number. */
+const makeAddExisting = (lists: MerchantLists["Type"], drafts: Drafts["Type"]) => {
+  const productsAmong = (ids: ReadonlyArray<EntityId>) =>
+    Effect.map(lists.rows(ids), (rows) => rows.filter(({ kind }) => kind === "product").map((row) => row.id))
+
+  const add = (
+    collectionId: EntityId,
+    ids: ReadonlyArray<EntityId>
+  ): Effect.Effect<number, Effect.Effect.Error<ReturnType<typeof drafts.changeMembers>>, CurrentActor> =>
+    Effect.gen(function* () {
+      const found = yield* productsAmong(ids)
+      if (found.length === 0) return 0
+      return yield* drafts.changeMembers(collectionId, found, []).pipe(
+        Effect.as(found.length),
+        // If no product was deleted since the look-up, it is the collection that is missing.
+        Effect.catchTag("NotFound", (missing) =>
+          Effect.flatMap(productsAmong(found), (left) =>
+            left.length < found.length ? add(collectionId, left) : missing
+          )
+        )
+      )
+    })
+  return add
+}
+
 /** The page that changes the products of a collection. */
 export const collectionProducts: Surface<
   Catalog | Drafts | MerchantLists | Pictures | PlatformRegistry | Stores | PageServices
@@ -163,8 +189,7 @@ export const collectionProducts: Surface<
         )
       })
 
-    const productsAmong = (ids: ReadonlyArray<EntityId>) =>
-      Effect.map(lists.rows(ids), (rows) => rows.filter(({ kind }) => kind === "product").map((row) => row.id))
+    const addExisting = makeAddExisting(lists, drafts)
 
     return {
       show: asVisitor((visitor, request) => {
@@ -180,17 +205,18 @@ export const collectionProducts: Surface<
             return yield* show(visitor, form, { refusal: "Select at least one product first.", status: 400 })
           const isRemoval = form.get(memberFields.does) === "remove"
           // A deleted product has left the collection already, so only an addition can miss it.
-          const added = isRemoval ? [] : yield* productsAmong(chosen)
-          if (!isRemoval && added.length === 0)
-            return yield* show(visitor, form, {
-              refusal: "Everything that you selected was deleted meanwhile.",
-              status: 404
-            })
-          const note = ["note", isRemoval ? "removed" : added.length < chosen.length ? "addedOthers" : "added"] as const
-          return yield* drafts.changeMembers(id, added, isRemoval ? chosen : []).pipe(
-            Effect.as(seeOther(addressOf(id, shownIn(form), [note]))),
-            Effect.catchTag("PimLocked", () => show(visitor, form, { refusal: lockedMessage, status: 423 }))
-          )
+          const change = isRemoval
+            ? Effect.as(drafts.changeMembers(id, [], chosen), chosen.length)
+            : addExisting(id, chosen)
+          return yield* Effect.flatMap(change, (changed) => {
+            if (changed === 0)
+              return show(visitor, form, {
+                refusal: "Everything that you selected was deleted meanwhile.",
+                status: 404
+              })
+            const note = isRemoval ? "removed" : changed < chosen.length ? "addedOthers" : "added"
+            return Effect.succeed(seeOther(addressOf(id, shownIn(form), [["note", note]])))
+          }).pipe(Effect.catchTag("PimLocked", () => show(visitor, form, { refusal: lockedMessage, status: 423 })))
         })
       ),
       move: withForm((visitor, form) =>

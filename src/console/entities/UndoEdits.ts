@@ -44,7 +44,10 @@ const readUndo = (form: Parameters) =>
     } satisfies Undo
   })
 
-/** Restores the values that a draft had before one of its revisions. The undo is a write of its own. */
+/**
+ * Restores the values that a draft had before one of its revisions; in place of the value of an ended drop, the one before the drop. The undo
+ * is a write of its own.
+ */
 export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
   const attemptOnce = (t: Words, undo: Undo) =>
     Effect.gen(function* () {
@@ -68,12 +71,16 @@ export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
         }
         return { _tag: "Refused", undo, status: 409, message } as UndoOutcome
       }
+      const beforeDrops = yield* drafts.beforeEndedDrops(id, revision)
       const layers = [...new Set(changes.map(({ storeId }) => storeId))].map(
         (storeId): LayerUpdate => ({
           storeId,
           attributes: changes
             .filter((change) => change.storeId === storeId)
-            .map(({ key, old }) => ({ key, value: old }))
+            .map(({ key, old }) => {
+              const beforeDrop = beforeDrops.find((each) => each.storeId === storeId && each.key === key)
+              return { key, value: beforeDrop === undefined ? old : beforeDrop.value }
+            })
         })
       )
       const written = yield* Effect.either(drafts.updateLayers(id, draft_revision, layers))
