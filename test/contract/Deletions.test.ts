@@ -521,7 +521,12 @@ for (const engine of featureServiceEngines) {
               const { link, unlink } = yield* Stores
               const all = [tent, small, large, stove, summer]
               yield* apply(...all.map((entityId) => CatalogChange.AddToStore({ entityId, storeId: b.id })))
-              yield* apply(...all.map((entityId) => CatalogChange.AcceptPublish({ entityId, storeId: b.id })))
+              const own = CatalogChange.SetOverrides({
+                entityId: tent,
+                storeId: b.id,
+                values: { options: options("S", "L", "XL") }
+              })
+              yield* apply(own, ...all.map((entityId) => CatalogChange.AcceptPublish({ entityId, storeId: b.id })))
               const pendingOn = (id: EntityId) =>
                 Effect.map(
                   Effect.flatMap(Drafts, (drafts) => drafts.projections(id)),
