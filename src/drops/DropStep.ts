@@ -185,7 +185,7 @@ export const maxFailedParts = Math.floor(Math.log2(maxPublishes))
  * The next targets of a step, which one transaction carries out. All targets of an entity are in one part, because their values are
  * published together. Each of the `failedParts` halves the maximum number of publishes. If an entity alone has more, it is a part.
  */
-export const takePart = <T extends StepTarget>(targets: ReadonlyArray<T>, failedParts = 0): ReadonlyArray<T> => {
+export const takePart = <T extends StepTarget>(targets: ReadonlyArray<T>, failedParts: number): ReadonlyArray<T> => {
   const max = maxPublishes / 2 ** failedParts
   const part: Array<T> = []
   let publishes = 0

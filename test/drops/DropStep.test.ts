@@ -80,7 +80,7 @@ describe("the parts of a step of a drop", () => {
     const fields = ["price", "title"].flatMap((_, field) =>
       targets(60, 1).map((target) => ({ ...target, ordinal: target.ordinal + 60 * field }))
     )
-    const part = takePart(fields)
+    const part = takePart(fields, 0)
     assert.strictEqual(part.length, 100)
     assert.strictEqual(new Set(part.map((target) => target.entityId)).size, 50)
   })
