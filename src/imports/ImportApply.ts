@@ -26,10 +26,13 @@ import { ImportsRepo } from "./ImportsRepo.ts"
 import { traceImport } from "./ImportTraces.ts"
 import { omitOvertaken, resolveConflicts } from "./plan/ImportPlan.ts"
 import type { ReadAnswer } from "./refresh/StoreAnswers.ts"
-import { isPlanned, type LeasedRun, type StagedItem } from "./StagedImport.ts"
+import { isPlanned, type LeasedRun, type StagedItem, type TakenRun } from "./StagedImport.ts"
 
 /** Maximum number of entities that one transaction writes, unless a single item has more. */
 const entitiesPerBatch = 1_000
+
+/** The size of the first batch in this process: half as large for each interruption since the last batch that was saved. */
+const sizeAfter = (interruptions: number) => Math.floor(entitiesPerBatch / 2 ** interruptions)
 
 /** When the reading of the store after an export began; null: the store was not read. */
 const answerBegunAt = ({ answer }: ImportSummary) => (answer !== null && "begun_at" in answer ? answer.begun_at : null)
@@ -181,11 +184,12 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
         Effect.flatMap(repo.holds(lease), (isHeld) => (isHeld ? jobs.claim(lease.accountId, run) : Effect.void))
       )
 
-    return (lease: LeasedRun, run: ImportRun, report: ReportProgress) => {
-      const { accountId, id } = lease
+    return (lease: TakenRun, run: ImportRun, report: ReportProgress) => {
+      const { accountId, id, interruptions } = lease
       const { actor, applied, summary } = run
       const total = plannedOf(summary)
       let done = applied
+      let size = sizeAfter(interruptions)
       const applyNext = (batch: Batch) =>
         Effect.flatMap(traceImport("batch", accountId, id)(applyBatch(lease, batch)), (items) => {
           if (items === "unanswered")
@@ -201,7 +205,7 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
       /** Only this process applies items while it has the lease, so those after the last item of a batch are the next ones. */
       const readAfter = (ordinal: number | null): Effect.Effect<Batch, never, CurrentActor> =>
         Effect.gen(function* () {
-          const items = yield* repo.nextItems(accountId, id, ordinal, entitiesPerBatch)
+          const items = yield* repo.nextItems(accountId, id, ordinal, size)
           const isUndecided = items.some((item) => item.changes.some(({ _tag }) => _tag === "Decided"))
           if (items.length === 0 || isUndecided) return { items, ahead: undefined }
           const groups = items.map((item) => resolveConflicts(item.changes, () => false))
@@ -221,6 +225,7 @@ export const makeImportApply = (leases: ImportLeases, readAnswer: ReadAnswer) =>
         while (isOpen) {
           const [outcome, next] = yield* Effect.all([applyNext(batch), readBehind(batch)], { concurrency: 2 })
           isOpen = outcome !== "ended"
+          size = Math.min(entitiesPerBatch, 2 * size)
           // The reading of the store replaced its answers. `next` may have answers of an earlier reading that was interrupted.
           batch = outcome === "answered" ? yield* readAfter(null) : next
           yield* pause

@@ -127,7 +127,9 @@ export const makeImportItemStatements = Effect.gen(function* () {
     markDone: (accountId: AccountId, id: ImportId, items: Arr.NonEmptyReadonlyArray<StagedItem>) =>
       sql`
         UPDATE import_run
-        SET done_through = ${Arr.lastNonEmpty(items).ordinal}, applied = applied + ${items.filter(isPlanned).length}
+        SET done_through = ${Arr.lastNonEmpty(items).ordinal}, applied = applied + ${items.filter(isPlanned).length},
+            -- Earlier interruptions do not count any more: the import makes progress.
+            handovers = takeovers
         WHERE account_id = ${accountId} AND id = ${id}`.pipe(discardRows)
   }
 })

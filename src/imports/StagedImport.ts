@@ -83,6 +83,9 @@ const LeasedRun = Schema.Struct({
 })
 export type LeasedRun = typeof LeasedRun.Type
 
-/** An import that this process has taken over. `interruptions`: the number of its takeovers after a process was lost. */
+/**
+ * An import that this process has taken over. `interruptions`: the number of its takeovers after a process was lost, since the last batch
+ * that was saved.
+ */
 export const TakenRun = Schema.Struct({ ...LeasedRun.fields, interruptions: Schema.Int })
 export type TakenRun = typeof TakenRun.Type

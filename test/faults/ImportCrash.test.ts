@@ -97,7 +97,12 @@ const assertUndisturbed = (accountId: AccountId, expected: ImportedCatalog) =>
     assert.deepInclude(yield* jobOf(run), { state: "done", done: products, total: products, error_count: 0 })
     const found = yield* catalogOf(accountId, { counters: true })
     assert.deepStrictEqual(judgeImport(found, expected), { lost: [], twice: [], different: [] })
-    assert.deepStrictEqual([found.version, found.changeSeq], [expected.version, expected.changeSeq])
+    assert.strictEqual(found.changeSeq, expected.changeSeq)
+    // Each takeover begins with a smaller batch, which may make one transaction more.
+    const [{ takeovers = 0 } = {}] = yield* (yield* SqlClient.SqlClient)<{ readonly takeovers: number }>`
+      SELECT takeovers FROM import_run WHERE account_id = ${accountId} AND id = ${run.id}`
+    assert.isAtLeast(found.version, expected.version)
+    assert.isAtMost(found.version, expected.version + takeovers)
     assert.isFalse(yield* refusesWrites(accountId))
   })
 

@@ -379,6 +379,40 @@ for (const engine of featureEngines)
         })
       )
 
+      it.effect("are taken over with smaller batches; only interruptions since the last saved batch count", () =>
+        Effect.gen(function* () {
+          const { actor, expire, imports, isWritable, newest } = yield* anImport
+          const path = join(folder, "interrupted.csv")
+          const products = Array.from({ length: 600 }, (_, index) => `q-${index},Product,Q-${index},5.00`)
+          writeFileSync(path, `Handle,Title,Variant SKU,Variant Price\n${products.join("\n")}\n`)
+          // The batch with the last product fails each time. 1,000 entities are 500 products with a variant each.
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`
+            CREATE FUNCTION refuse_interrupted() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'gone' USING ERRCODE = '57014'; END $$`
+          yield* createTriggers([
+            `CREATE TRIGGER refuse_interrupted BEFORE INSERT ON entity FOR EACH ROW
+             WHEN (NEW.attributes #>> '{sku,value}' = 'Q-599') EXECUTE FUNCTION refuse_interrupted()`
+          ])
+          const bring = Effect.flatMap(imports.csv(path, "us.example", quiet), ({ id }) => imports.accept(id, quiet))
+          assert.isTrue(Exit.isFailure(yield* Effect.exit(bring.pipe(actingAs(actor)))))
+          const applied = [(yield* newest).applied]
+          while ((yield* newest).phase === "applying") {
+            yield* expire
+            assert.strictEqual(yield* imports.resume(Option.some(actor.accountId)), 1)
+            applied.push((yield* newest).applied)
+          }
+          // The third takeover writes 125 entities at most, and its second batch fails.
+          assert.deepStrictEqual(applied, [500, 500, 500, 562, 562, 562, 562, 562])
+          assert.deepInclude(yield* newest, {
+            phase: "failed",
+            error:
+              "Applying the import was interrupted 4 times; 562 of 600 products were applied. Import the file again to complete it."
+          })
+          yield* isWritable
+        })
+      )
+
       it.effect("of running imports refuse other imports, with the name of the import", () =>
         Effect.gen(function* () {
           const { actor, csv, imports } = yield* anImport

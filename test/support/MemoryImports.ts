@@ -296,6 +296,7 @@ export const layerMemoryImports = Layer.effect(
       markDone: (accountId, id, done) =>
         update(accountId, id, (staged) => ({
           ...staged,
+          handovers: staged.takeovers,
           items: staged.items.map((item) => ({
             ...item,
             done: item.done || done.some(({ ordinal }) => ordinal === item.ordinal)
