@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { type Effect, Schema } from "effect"
 import { HistoryActor } from "../drafts/History.ts"
 import { AccountId, DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
@@ -38,6 +38,9 @@ export const ClaimedPublication = Schema.Struct({
   error: Schema.NullOr(PublishError)
 })
 export type ClaimedPublication = typeof ClaimedPublication.Type
+
+/** Begins the attempts of claimed publications. `claimedAt`: a time before the claim, in milliseconds of the monotonic clock. */
+export type BeginAttempts = (claimed: ReadonlyArray<ClaimedPublication>, claimedAt: number) => Effect.Effect<void>
 
 /** The end of an attempt. */
 export interface AttemptEnd {

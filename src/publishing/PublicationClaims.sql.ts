@@ -10,7 +10,8 @@ import { makeRunTransaction } from "../database/Transaction.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { AccountId, PublicationId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
-import { type AttemptEnd, ClaimedPublication, type ClaimRequest } from "./PublicationClaim.ts"
+import { monotonicMillis } from "../runtime/MonotonicClock.ts"
+import { type AttemptEnd, type BeginAttempts, ClaimedPublication, type ClaimRequest } from "./PublicationClaim.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Repo = Context.Tag.Service<PublicationsRepo>
@@ -217,10 +218,12 @@ const byRequest = Order.mapInput(
   ({ requestedAt, id }: { readonly requestedAt: Timestamp; readonly id: string }) => `${requestedAt} ${id}`
 )
 
-const byPlace = Order.mapInput(
-  Order.tuple(Order.number, Order.string, Order.number),
-  ({ place, requestedAt, sequence }: typeof Due.Type) => [place, requestedAt, sequence] as const
-)
+/** The part of the free places that one account of a cluster may take at once, so that places are left for the accounts that follow. */
+const shareOfAccount = 1 / 4
+/** Stands for the due publications of an account that was not asked, because no place was free. Its hint stays as it is. */
+const notAsked = null
+
+const ignoreAttempts: BeginAttempts = () => Effect.void
 
 /** Claims due publications for the process `holder`. On a cluster, each account in a transaction of its own. */
 export const makeClaimPublications = (sql: SqlClient, holder: string, hints: WorkHints | undefined): Repo["claim"] => {
@@ -228,17 +231,27 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
   const claimOfAccount = makeClaimOfAccount(sql, holder)
   const run = makeRunTransaction(sql)
 
-  const claimEach = (due: ReadonlyArray<typeof Due.Type>, request: ClaimRequest, hints?: WorkHints) =>
-    Effect.forEach(Object.entries(Arr.groupBy(due, ({ accountId }) => accountId)), ([id, ofAccount]) => {
-      const accountId = AccountId.make(id)
-      const claim = claimOfAccount(accountId, ofAccount, request)
-      return hints === undefined ? claim : hints.orSkip(accountId, claim, [])
+  const claimEach = (due: ReadonlyArray<typeof Due.Type>, request: ClaimRequest) =>
+    Effect.map(
+      Effect.forEach(Object.entries(Arr.groupBy(due, ({ accountId }) => accountId)), ([id, ofAccount]) =>
+        claimOfAccount(AccountId.make(id), ofAccount, request)
+      ),
+      Arr.flatten
+    )
+  type Claimed = Effect.Effect.Success<ReturnType<typeof claimOfAccount>>
+  const inOrder = (claimed: Claimed) =>
+    Arr.sort(claimed, byRequest).map(({ requestedAt: _, ...publication }) => publication)
+  /** Runs one transaction that claims, and begins the attempts. */
+  const beginning = <E, R>(work: Effect.Effect<Claimed, E, R>, begin: BeginAttempts) =>
+    Effect.gen(function* () {
+      const claimedAt = yield* monotonicMillis
+      const claimed = yield* work
+      if (claimed.length > 0) yield* begin(inOrder(claimed), claimedAt)
+      return claimed
     })
-  const inOrder = (claimed: ReadonlyArray<Effect.Effect.Success<ReturnType<typeof claimOfAccount>>>) =>
-    Arr.sort(claimed.flat(), byRequest).map(({ requestedAt: _, ...publication }) => publication)
 
   if (hints === undefined)
-    return (request) =>
+    return (request, begin = ignoreAttempts) =>
       findDue({ ...request, accountId: null }).pipe(
         Effect.flatMap((due) =>
           claimEach(
@@ -246,20 +259,44 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
             request
           )
         ),
-        Effect.map(inOrder),
         orDie,
-        run
+        run,
+        (work) => beginning(work, begin),
+        Effect.map(inOrder)
       )
 
-  return (request) =>
+  return (request, begin = ignoreAttempts) =>
     Effect.gen(function* () {
-      const due =
-        request.only === null
-          ? yield* hints.collectDue((accountId) => findDue({ ...request, accountId }))
-          : yield* findDue({ ...request, accountId: null })
-      // A node that ceases to answer must not lose the claims of other accounts.
-      const claimed = yield* claimEach(Arr.take(Arr.sort(due, byPlace), request.limit), request, hints)
-      return inOrder(claimed)
+      const all: Array<Claimed[number]> = []
+      let free = request.limit
+      /** Claims what is due of one account, and begins it at once: the other accounts may have nodes that answer slowly. */
+      const claimAt = (accountId: AccountId, share: number) =>
+        Effect.acquireUseRelease(
+          Effect.sync(() => {
+            const places = { most: Math.ceil(free * share), used: 0 }
+            free -= places.most
+            return places
+          }),
+          (places) =>
+            Effect.gen(function* () {
+              if (places.most === 0) return [notAsked]
+              const due = yield* findDue({ ...request, limit: places.most, accountId })
+              if (due.length === 0) return []
+              const claimed = yield* beginning(claimOfAccount(accountId, due, request), begin)
+              places.used = claimed.length
+              all.push(...claimed)
+              return due
+            }),
+          ({ most, used }) =>
+            Effect.sync(() => {
+              free += most - used
+            })
+        )
+      if (request.only === null) yield* hints.collectDue((accountId) => claimAt(accountId, shareOfAccount))
+      else
+        for (const accountId of new Set((yield* findDue({ ...request, accountId: null })).map((due) => due.accountId)))
+          yield* hints.orSkip(accountId, claimAt(accountId, 1), [])
+      return inOrder(all)
     }).pipe(orDie)
 }
 

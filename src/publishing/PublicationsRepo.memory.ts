@@ -7,6 +7,7 @@ import type { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.t
 import type { PublishError } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
+import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
 import { type FailedPublication, keptDays, type PublicationState, type PublishAttempt } from "./PublicationRecord.ts"
@@ -295,9 +296,11 @@ const toClaimed = (account: MemoryAccount, publication: MemoryPublication, claim
 
 const makeClaim =
   (store: Store): Repo["claim"] =>
-  (request) =>
-    Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-      Ref.modify(store, (state): readonly [ReadonlyArray<ClaimedPublication>, MemoryState] => {
+  (request, begin = () => Effect.void) =>
+    Effect.gen(function* () {
+      const millis = yield* Clock.currentTimeMillis
+      const claimedAt = yield* monotonicMillis
+      const claimed = yield* Ref.modify(store, (state): readonly [ReadonlyArray<ClaimedPublication>, MemoryState] => {
         const chosen = [...state.values()]
           .flatMap((account) => rankDue(account, request, millis))
           .sort(
@@ -319,7 +322,9 @@ const makeClaim =
           next
         ]
       })
-    )
+      if (claimed.length > 0) yield* begin(claimed, claimedAt)
+      return claimed
+    })
 
 /** Ends the attempts that have no end yet. */
 const endOpen = (

@@ -8,7 +8,7 @@ import type { AccountId, DropId, EntityId, JobId, PublicationId, StoreId } from 
 import type { PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { makePendingScans } from "./PendingScans.ts"
-import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
+import type { AttemptEnd, BeginAttempts, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { makeClaimPublications, makeClaimWrites } from "./PublicationClaims.sql.ts"
 import type { KnownVersion, MemberVersion, PublicationContent } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.sql.ts"
@@ -111,9 +111,10 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     ) => Effect.Effect<ReadonlyMap<EntityId, MemberVersion>>
     /**
      * Claims due publications and starts an attempt of each. Due: the store is linked, no import locks the account, the delay is
-     * over, no lease runs, and no earlier publication must run first. Attempts that dead processes left open end as `lost`.
+     * over, no lease runs, and no earlier publication must run first. Attempts that dead processes left open end as `lost`. `begin` is called
+     * after each transaction that claimed some: on a cluster there is one for each account.
      */
-    readonly claim: (request: ClaimRequest) => Effect.Effect<ReadonlyArray<ClaimedPublication>>
+    readonly claim: (request: ClaimRequest, begin?: BeginAttempts) => Effect.Effect<ReadonlyArray<ClaimedPublication>>
     /** Extends the lease. False: this attempt does not hold the claim any more. */
     readonly renew: (claimed: ClaimedPublication, leaseSeconds: number) => Effect.Effect<boolean>
     /** Replaces the content of the publication. False: as for `renew`. */

@@ -135,12 +135,16 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
             Effect.gen(function* () {
               const free = options.maxAtOnce - running
               if (free === 0) return
-              const claimedAt = yield* monotonicMillis
-              const claimed = yield* repo.claim({ limit: free, maxPerStore: options.maxPerStore, leaseSeconds, only })
-              for (const each of claimed) {
-                running++
-                fork(Effect.ensuring(runAndNote(each, claimedAt), release))
-              }
+              yield* repo.claim(
+                { limit: free, maxPerStore: options.maxPerStore, leaseSeconds, only },
+                (claimed, claimedAt) =>
+                  Effect.sync(() => {
+                    for (const each of claimed) {
+                      running++
+                      fork(Effect.ensuring(runAndNote(each, claimedAt), release))
+                    }
+                  })
+              )
             })
           ).pipe(
             Effect.catchAllCause((cause) =>

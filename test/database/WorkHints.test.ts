@@ -67,6 +67,31 @@ describe.skipIf(!TestDatabase.isClusterThere)("hints of work on a cluster", () =
       })
     )
 
+    it.effect(
+      "begin the publishes of an account before all accounts were asked, because a node may answer slowly",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const accounts = yield* Effect.replicateEffect(waiting, 6)
+          const claimedBy = Effect.map(
+            sql`SELECT FROM publication WHERE account_id = ANY(${accounts}::uuid[]) AND claim IS NOT NULL`,
+            (rows) => rows.length
+          )
+          const begun: Array<readonly [AccountId | undefined, number]> = []
+          yield* (yield* PublicationsRepo).claim(
+            { limit: 100, maxPerStore: 4, leaseSeconds: 60, only: null },
+            (publications) =>
+              Effect.map(Effect.orDie(claimedBy), (count) => void begun.push([publications[0]?.accountId, count]))
+          )
+          assert.sameMembers(
+            begun.map(([accountId]) => accountId),
+            accounts
+          )
+          // Four accounts are asked at a time.
+          assert.isAtMost(begun[0]?.[1] ?? 6, 4)
+        })
+    )
+
     it.effect("if lost, are added by the scan; without the scan the work is not found", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
