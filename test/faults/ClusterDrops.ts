@@ -91,8 +91,9 @@ const schedule = (processes: Processes, dropper: Dropper, title: string) =>
   })
 
 /** Schedules a drop, and follows it until its values are gone. */
-const drop = (processes: Processes, dropper: Dropper, turn: number) =>
-  Effect.gen(function* () {
+const drop = (processes: Processes, dropper: Dropper, turn: number) => {
+  let seen = "not scheduled yet"
+  return Effect.gen(function* () {
     const title = `Sale ${turn}`
     const id = yield* schedule(processes, dropper, title)
     if (id === undefined) return
@@ -101,6 +102,7 @@ const drop = (processes: Processes, dropper: Dropper, turn: number) =>
     let isSeen = false
     for (;;) {
       const status = yield* statusOf(processes, dropper, id)
+      if (status !== undefined) seen = `${id} ${status} at ${new Date(yield* Clock.currentTimeMillis).toISOString()}`
       if (status === "reverted") break
       if (status === "failed" || status === "none")
         return void dropper.wrong.push(`drop ${id} is ${status} after its form was acknowledged`)
@@ -118,7 +120,8 @@ const drop = (processes: Processes, dropper: Dropper, turn: number) =>
     const left = yield* patiently(inShop(dropper))
     if (left !== JSON.stringify({ Product: dropper.things.length }))
       dropper.wrong.push(`drop ${id} is reverted, and the shop has ${left}`)
-  }).pipe(orHangs(() => "A drop never ended."))
+  }).pipe(orHangs(() => `A drop never ended: it was ${seen}.`))
+}
 
 /** Schedules drops until it is paused. */
 export const dropping = (processes: Processes, dropper: Dropper, pauseMillis: number) =>
