@@ -91,12 +91,16 @@ const alone = (folder: string): string => {
 
 interface Contender {
   readonly name: string
-  readonly server: ServerProcess
-  /** Processor time of an answer, in microseconds, in each turn. */
+  /** Processor time of an answer in each round, in microseconds: the median of the round's turns. */
   readonly micros: Array<number>
+  /** The same, divided by that of the first contender: the median of the quotients within the turns. */
+  readonly ratios: Array<number>
 }
 
-/** Measures the cost of observation on the fastest page. All variants have as many turns, each time in another order. */
+/**
+ * Measures the cost of observation on the fastest page. All variants have as many turns, each time in another order. Each round has new
+ * processes, because two processes that do the same may differ by 5 % as long as they live.
+ */
 export const telemetry: Scenario = {
   name: "telemetry",
   title: "What observation costs",
@@ -104,7 +108,7 @@ export const telemetry: Scenario = {
     const catalog = await openCatalog("catalog_bench_telemetry", products)
     const load = new Load()
     const folder = mkdtempSync(join(tmpdir(), "catalog-bench-"))
-    const started: Array<ServerProcess> = []
+    let started: Array<ServerProcess> = []
     const open = async (settings: Readonly<Record<string, string>>) => {
       // The access log goes to a file, as under a supervisor.
       const file = openSync(join(folder, `${started.length}.log`), "w")
@@ -117,44 +121,60 @@ export const telemetry: Scenario = {
       started.push(server)
       return server
     }
-    try {
-      const contenders: Array<Contender> = []
-      for (const [name, settings] of Object.entries(variants))
-        contenders.push({ name, server: await open(settings), micros: [] })
+    const stopAll = async () => {
+      await Promise.all(started.map((server) => server.stop()))
+      started = []
+    }
+    const microsOf = async ({ pid, url }: ServerProcess, length: number) => {
+      const before = cpuMicrosOf(pid)
+      const { answers } = await load.run({
+        url,
+        token: catalog.token,
+        connections,
+        targets: Array.from({ length: answersATurn }, () => target),
+        lengths: Array.from({ length: answersATurn }, () => length),
+        headers: {},
+        status: 200
+      })
+      return (cpuMicrosOf(pid) - before) / answers
+    }
+    /** Processor time of an answer by turn, for each variant. */
+    const aRound = async (round: number) => {
+      const measured: Array<{ readonly server: ServerProcess; readonly micros: Array<number> }> = []
+      for (const settings of Object.values(variants)) measured.push({ server: await open(settings), micros: [] })
       const { length } = await readPage(started[0]?.url ?? "", catalog.token, target)
-      const microsOf = async ({ pid, url }: ServerProcess) => {
-        const before = cpuMicrosOf(pid)
-        const { answers } = await load.run({
-          url,
-          token: catalog.token,
-          connections,
-          targets: Array.from({ length: answersATurn }, () => target),
-          lengths: Array.from({ length: answersATurn }, () => length),
-          headers: {},
-          status: 200
-        })
-        return (cpuMicrosOf(pid) - before) / answers
+      for (const { server } of measured) await microsOf(server, length)
+      for (let turn = 0; turn < turnsARound; turn++) {
+        const first = (round + turn) % measured.length
+        for (const { micros, server } of [...measured.slice(first), ...measured.slice(0, first)])
+          micros.push(await microsOf(server, length))
       }
-      for (const { server } of contenders) await microsOf(server)
-      const turns = rounds * turnsARound
-      for (let turn = 0; turn < turns; turn++) {
-        const first = turn % contenders.length
-        const order = [...contenders.slice(first), ...contenders.slice(0, first)]
-        for (const { micros, server } of order) micros.push(await microsOf(server))
-        progress(`turn ${turn}: ${contenders.map(({ micros }) => micros.at(-1)?.toFixed(1)).join(", ")} µs an answer`)
+      await stopAll()
+      return measured.map(({ micros }) => micros)
+    }
+    try {
+      const contenders = Object.keys(variants).map((name): Contender => ({ name, micros: [], ratios: [] }))
+      for (let round = 0; round < rounds; round++) {
+        const found = await aRound(round)
+        const off = found[0] ?? []
+        for (const [index, { micros, ratios }] of contenders.entries()) {
+          const turns = found[index] ?? []
+          micros.push(median(turns))
+          ratios.push(median(turns.map((value, turn) => value / (off[turn] ?? 0))))
+        }
+        progress(`round ${round}: ${contenders.map(({ micros }) => micros.at(-1)?.toFixed(1)).join(", ")} µs an answer`)
       }
-      const off = contenders[0]?.micros ?? []
       const report = [
-        `One page of ${limit} rows, ${connections} connections; ${turns} turns of ${whole(answersATurn)} answers each.`,
+        `One page of ${limit} rows, ${connections} connections; ${rounds} rounds with new processes, each with ${turnsARound} turns of ${whole(answersATurn)} answers.`,
         table(
-          ["", "CPU, µs an answer", "/ off within a turn, median", "min", "max", "target", "met"],
-          contenders.map(({ micros, name }) => {
-            const spread = spreadOf(micros.map((value, turn) => value / (off[turn] ?? 0)))
+          ["", "CPU, µs an answer", "/ off within a round, median", "min", "max", "target", "met"],
+          contenders.map(({ micros, name, ratios }) => {
+            const spread = spreadOf(ratios)
             const isMeasured = !name.startsWith("off")
             return [
               name,
               median(micros).toFixed(1),
-              ...[spread.median, spread.min, spread.max].map(ratio),
+              ...[spread.median, spread.min, spread.max].map((value) => value.toFixed(3)),
               ...(isMeasured ? [`≤ ${ratio(atMost)}`, spread.median <= atMost ? "yes" : "no"] : ["", ""])
             ]
           })
@@ -163,7 +183,7 @@ export const telemetry: Scenario = {
       ].join("\n\n")
       return { report, postgresVersion: catalog.postgresVersion }
     } finally {
-      await Promise.all(started.map((server) => server.stop()))
+      await stopAll()
       load.stop()
       rmSync(folder, { recursive: true, force: true })
     }
