@@ -38,8 +38,9 @@ export interface IssueRows {
 export interface ScanStep {
   /** The number of the scan if this step finished it, otherwise null. */
   readonly run: number | null
-  /** Number of entities scanned so far. `entities`: the number of entities, in a full scan that is not finished when it began. */
+  /** Number of entities scanned so far. */
   readonly scanned: number
+  /** Number of entities that the scan has to look at; of a full scan that is not finished: when it began. */
   readonly entities: number
 }
 
