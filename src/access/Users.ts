@@ -330,14 +330,19 @@ export class Users extends Context.Tag("catalog/Users")<Users, Effect.Effect.Suc
 
 /**
  * Runs a change after which a user is no administrator. First locks the rows of all administrators, so that two
- * administrators who remove each other at the same time are processed one after the other. ValidationFailed: no other
- * administrator who can sign in would remain. If the user cannot sign in yet, any other administrator is enough.
+ * administrators who remove each other at the same time are processed one after the other. ValidationFailed: the author is no
+ * administrator any more, or no other administrator who can sign in would remain. If the user cannot sign in yet, any other
+ * administrator is enough.
  */
 const makeKeepingAnAdministrator =
   (users: UsersRepo["Type"], transaction: Transaction["Type"]) =>
   <A, E>(accountId: AccountId, email: string, change: Effect.Effect<A, E>): Effect.Effect<A, E | ValidationFailed> =>
     Effect.gen(function* () {
       const administrators = yield* users.lockAdministrators(accountId)
+      const author = yield* authorIn(accountId)
+      const authorEmail = author._tag === "User" ? yield* users.emailOf(accountId, author.userId) : undefined
+      if (authorEmail !== undefined && !administrators.some((each) => each.email === authorEmail))
+        return yield* ValidationFailed.at("email", "is not changed: you are no administrator any more")
       const leaving = administrators.find((each) => each.email === email)
       const remains = administrators.some(
         (each) => each.email !== email && (each.hasPassword || leaving?.hasPassword === false)
