@@ -2,17 +2,16 @@ import { createHmac, randomBytes } from "node:crypto"
 import { Clock, Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { Secret, TOTP } from "otpauth"
 import { Transaction } from "../database/Transaction.ts"
-import type { Actor } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { SecretBox, type SecretUnreadable } from "../stores/SecretBox.ts"
 import { makeEncryptAgain, type Rotation } from "../stores/SecretRotation.ts"
 import { makeCountAttempt } from "./AttemptLimits.ts"
 import { isOfKind } from "./OpaqueToken.ts"
-import { SecondFactorsRepo, type UserKey, type Waiting } from "./SecondFactorsRepo.ts"
+import { makeRemoveFactor, SecondFactorsRepo, type UserKey, type Waiting } from "./SecondFactorsRepo.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import { makeFindDevice, SignInRefused } from "./SignIns.ts"
-import { authorIn, type TeamAction } from "./TeamLog.ts"
+import type { TeamAction } from "./TeamLog.ts"
 import type { Identity } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
 
@@ -78,8 +77,17 @@ interface CodesForm {
 /** A form that is sent again in the same period of this length, or in the next one, shows the same recovery codes again. */
 const repeatMillis = 300_000
 
-/** People type codes with spaces and capitals. */
-const plainCode = (code: string) => code.toLowerCase().replaceAll(/[\s-]/g, "")
+/** Longer texts are no codes. The time of normalizing is quadratic. */
+const maxCodeLength = 100
+
+/** People type codes with spaces and capitals, and with the digits of their keyboards: Arabic ones, or wide ones of Chinese input. */
+const plainCode = (code: string) =>
+  code
+    .slice(0, maxCodeLength)
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[\s-]/g, "")
+    .replaceAll(/[\u0660-\u0669\u06f0-\u06f9]/g, (digit) => String(digit.charCodeAt(0) % 16))
 
 /**
  * The recovery codes of a form: each has 50 bits in two groups of five, without letters that look alike. They follow from the form and
@@ -113,13 +121,13 @@ const makeChecks = Effect.gen(function* () {
   const transaction = yield* Transaction
   const count = makeCountAttempt(users)
 
-  /** Runs a change of the user's second factor, and records it if there was one. `by`: its author, by default the user. */
-  const recorded = (change: Effect.Effect<boolean>, action: TeamAction, user: UserKey, by?: Actor) =>
+  /** Runs a change of the user's own second factor, and records it if there was one. */
+  const recorded = (change: Effect.Effect<boolean>, action: TeamAction, user: UserKey) =>
     Effect.gen(function* () {
       const isChanged = yield* change
       if (isChanged) {
         const email = yield* users.emailOf(user.accountId, user.id)
-        yield* users.record(by ?? { _tag: "User", accountId: user.accountId, userId: user.id }, { action, email })
+        yield* users.record({ _tag: "User", accountId: user.accountId, userId: user.id }, { action, email })
       }
       return isChanged
     }).pipe(transaction.run)
@@ -242,9 +250,6 @@ const make = Effect.gen(function* () {
   const repo = yield* SecondFactorsRepo
   const { codesOf, countAttempt, currentStep, decrypt, isAccepted, ownerOf, recorded, shownBefore } = yield* makeChecks
 
-  /** Deletes the second factor. Locks it first: else codes that are renewed at the same time would stay. */
-  const removal = (user: UserKey) => Effect.zipRight(repo.lock(user), repo.remove(user))
-
   /** Replaces the recovery codes if `code` is accepted. The lock keeps two renewals from adding their codes both. */
   const renewal = (user: UserKey, code: string, hashes: ReadonlyArray<string>) =>
     Effect.gen(function* () {
@@ -321,10 +326,7 @@ const make = Effect.gen(function* () {
       return yield* countAttempt(user, check, ownCodes(user))
     }),
     /** Switches the user's own second factor off. */
-    remove: (user: UserKey) => recorded(removal(user), "second_factor_off", user),
-    /** Switches the second factor of another user off. */
-    reset: (user: UserKey) =>
-      Effect.flatMap(authorIn(user.accountId), (by) => recorded(removal(user), "second_factor_reset", user, by)),
+    remove: (user: UserKey) => recorded(makeRemoveFactor(repo)(user), "second_factor_off", user),
     ...(yield* makeSignInSteps)
   }
 })

@@ -198,3 +198,7 @@ export class SecondFactorsRepo extends Context.Tag("catalog/SecondFactorsRepo")<
 >() {
   static readonly layer = Layer.effect(SecondFactorsRepo, make)
 }
+
+/** Removes a second factor. Locks it first: else recovery codes that are renewed at the same time would stay. False: it was off. */
+export const makeRemoveFactor = (factors: SecondFactorsRepo["Type"]) => (user: UserKey) =>
+  Effect.zipRight(factors.lock(user), factors.remove(user))

@@ -1,10 +1,10 @@
-import { Context, Data, Effect, Either, Layer, Option, Redacted } from "effect"
+import { Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { makeFairQueue, type QueueLimits } from "../runtime/FairQueue.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import { makeCountAttempt, type SignInDelayed } from "./AttemptLimits.ts"
-import { readEmail } from "./Email.ts"
+import { normalEmail } from "./Email.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { digestPassword, isPassword, PasswordCost } from "./Passwords.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
@@ -235,13 +235,13 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             if (!((yield* change) || (yield* change))) return yield* new PasswordRefused()
           }),
           requestLink: Effect.fn("SignIns.requestLink")(function* (given, address) {
-            const email = Either.getOrElse(readEmail(given), () => given.trim().toLowerCase())
+            const email = normalEmail(given)
             yield* count("new-password-address", hashOf(address), maxRequests.address)
             yield* count("new-password", hashOf(email), maxRequests.email)
             return { makeLink: newLink(email) }
           }),
           signIn: Effect.fn("SignIns.signIn")(function* (given, password, origin) {
-            const email = Either.getOrElse(readEmail(given), () => given.trim().toLowerCase())
+            const email = normalEmail(given)
             const subject = hashOf(email)
             const address = hashOf(origin.address)
             const device = yield* findDevice(origin.device, email)

@@ -4,11 +4,11 @@ import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, UserId } from "../model/Ids.ts"
 import type { Role } from "../model/Role.ts"
 import { mintId } from "../runtime/Identifiers.ts"
-import { readEmail } from "./Email.ts"
+import { normalEmail, readEmail } from "./Email.ts"
 import { type Delivery, waitingLasts } from "./Mailer.ts"
 import type { LinkReader } from "./PasswordLinks.sql.ts"
 import { languages, timeZones } from "./Profile.ts"
-import { SecondFactorsRepo } from "./SecondFactorsRepo.ts"
+import { makeRemoveFactor, SecondFactorsRepo } from "./SecondFactorsRepo.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import { authorIn, type NewTeamEvent, type TeamEvent } from "./TeamLog.ts"
 import type { Identity, SignedIn } from "./User.ts"
@@ -143,36 +143,44 @@ const makeRenewLink = (
   }, transaction.run)
 
 /**
- * Frees e-mail addresses, so that users of other accounts can sign in with them: deletes the password and the second factor of the user who
- * signs in with one, and disables the user, which ends their sessions and connections.
+ * Resets second factors, and frees e-mail addresses, so that users of other accounts can sign in with them: deletes the password and the
+ * second factor of the user who signs in with one, and disables the user, which ends their sessions and connections.
  */
-const makeFreeAddress = (
+const makeFactorRemovals = (
   users: UsersRepo["Type"],
   factors: SecondFactorsRepo["Type"],
   transaction: Transaction["Type"]
 ) => {
-  const { recorded } = makeRecording(users, transaction)
+  const { record, recorded } = makeRecording(users, transaction)
   const keepingAnAdministrator = makeKeepingAnAdministrator(users, transaction)
+  const removeFactor = makeRemoveFactor(factors)
 
   return {
     /** The user of any account who signs in with an e-mail address. NotFound: nobody does. */
     findHolder: Effect.fn("Users.findHolder")(function* (address: string) {
-      const email = yield* Either.mapLeft(readEmail(address), () => new NotFound())
-      return yield* Effect.mapError(yield* users.findByEmail(email), () => new NotFound())
+      return yield* Effect.mapError(yield* users.findByEmail(normalEmail(address)), () => new NotFound())
     }),
     /** NotFound: the user does not sign in with the address any more. ValidationFailed: the user is the last administrator. */
     freeAddress: Effect.fn("Users.freeAddress")(function* ({ accountId, email, id }: Identity) {
       const take = Effect.gen(function* () {
         const taken = yield* users.takeAddress(accountId, email)
         if (Option.isNone(taken)) return Option.none()
-        // The lock lets a renewal of recovery codes end first: its codes would stay.
-        yield* factors.lock({ accountId, id })
-        yield* factors.remove({ accountId, id })
+        yield* removeFactor({ accountId, id })
         return Option.some({ isChanged: true })
       })
       const free = recorded(accountId, { action: "address_freed", email }, take)
       yield* keepingAnAdministrator(accountId, email, free)
-    })
+    }),
+    /**
+     * Switches the second factor of a user off, who then signs in with the password alone. False: it was off. NotFound: the account has
+     * no such user.
+     */
+    resetSecondFactor: Effect.fn("Users.resetSecondFactor")(function* (accountId: AccountId, email: string) {
+      const { id } = yield* Effect.mapError(yield* users.findInAccount(accountId, email), () => new NotFound())
+      const isChanged = yield* removeFactor({ accountId, id })
+      if (isChanged) yield* record(accountId, { action: "second_factor_reset", email })
+      return isChanged
+    }, transaction.run)
   }
 }
 
@@ -260,7 +268,7 @@ const make = Effect.gen(function* () {
       }).pipe(transaction.run)
     }),
     renewLink: makeRenewLink(users, transaction, recordLink),
-    ...makeFreeAddress(users, factors, transaction),
+    ...makeFactorRemovals(users, factors, transaction),
     /** All users of the account, including disabled ones, oldest first. */
     list: users.list,
     /**
@@ -272,8 +280,7 @@ const make = Effect.gen(function* () {
      * Disables a user and ends the user's sessions and connections. NotFound: the account has no such user. ValidationFailed: the
      * user is the last administrator.
      */
-    disable: Effect.fn("Users.disable")(function* (accountId: AccountId, given: string) {
-      const email = yield* Either.mapLeft(readEmail(given), () => new NotFound())
+    disable: Effect.fn("Users.disable")(function* (accountId: AccountId, email: string) {
       const disable = recorded(accountId, { action: "disabled", email }, users.disable(accountId, email))
       yield* keepingAnAdministrator(accountId, email, disable)
     }),
@@ -323,14 +330,19 @@ export class Users extends Context.Tag("catalog/Users")<Users, Effect.Effect.Suc
 
 /**
  * Runs a change after which a user is no administrator. First locks the rows of all administrators, so that two
- * administrators who remove each other at the same time are processed one after the other. ValidationFailed: no other
- * administrator who can sign in would remain. If the user cannot sign in yet, any other administrator is enough.
+ * administrators who remove each other at the same time are processed one after the other. ValidationFailed: the author is no
+ * administrator any more, or no other administrator who can sign in would remain. If the user cannot sign in yet, any other
+ * administrator is enough.
  */
 const makeKeepingAnAdministrator =
   (users: UsersRepo["Type"], transaction: Transaction["Type"]) =>
   <A, E>(accountId: AccountId, email: string, change: Effect.Effect<A, E>): Effect.Effect<A, E | ValidationFailed> =>
     Effect.gen(function* () {
       const administrators = yield* users.lockAdministrators(accountId)
+      const author = yield* authorIn(accountId)
+      const authorEmail = author._tag === "User" ? yield* users.emailOf(accountId, author.userId) : undefined
+      if (authorEmail !== undefined && !administrators.some((each) => each.email === authorEmail))
+        return yield* ValidationFailed.at("email", "is not changed: you are no administrator any more")
       const leaving = administrators.find((each) => each.email === email)
       const remains = administrators.some(
         (each) => each.email !== email && (each.hasPassword || leaving?.hasPassword === false)

@@ -60,6 +60,7 @@ export const AccessHandlers = AccessRpcs.toLayer(
       // The command line is the operator, who can enable every user.
       enableUser: ({ email }) =>
         withAccountId((accountId) => Effect.catchTag(users.enable(accountId, email), "ValidationFailed", Effect.die)),
+      resetSecondFactor: ({ email }) => withAccountId((accountId) => users.resetSecondFactor(accountId, email)),
       freeAddress: Effect.fnUntraced(function* (payload) {
         const holder = yield* users.findHolder(payload.email)
         const { accountId, email } = holder

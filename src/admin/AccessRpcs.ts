@@ -80,6 +80,8 @@ export const AccessRpcs = RpcGroup.make(
   accountRpc("disableUser", { email: Schema.String }, { error: Schema.Union(NotFound, ValidationFailed) }),
   /** Lets a disabled user sign in again. */
   accountRpc("enableUser", { email: Schema.String }, { error: NotFound }),
+  /** Switches the second factor of a user off. False: it was off. */
+  accountRpc("resetSecondFactor", { email: Schema.String }, { success: Schema.Boolean, error: NotFound }),
   /**
    * Frees an e-mail address: the user who signs in with it is disabled and has no password any more. Returns the user's account.
    * NotFound: nobody signs in with it. Refusal: the user is the last administrator.

@@ -1,5 +1,6 @@
 import { Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
+import { normalEmail } from "../access/Email.ts"
 import type { TeamAction, TeamEvent } from "../access/TeamLog.ts"
 import { userState } from "../access/User.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
@@ -10,7 +11,7 @@ import { integerOption, textOption } from "./Flags.ts"
 import { account, answer, byFlag, hint, json, quoted, Refused, seconds } from "./Output.ts"
 import { passwordLink } from "./PasswordLink.ts"
 
-const email = textOption("email", "EMAIL", "E-mail of the user.")
+const email = textOption("email", "EMAIL", "E-mail of the user.").pipe(Options.map(normalEmail))
 const role = Options.choice("role", Role.literals)
 
 const invite = Command.make(
@@ -65,6 +66,19 @@ const enable = Command.make("enable", { account, email, json }, ({ account, emai
     yield* answer(json, { email, disabled: false }, [`${email} can sign in again, with the same password and role.`])
   }).pipe(Effect.catchTag("NotFound", unknownUser(email)), withAdmin)
 ).pipe(Command.withDescription("Let a disabled user sign in again."))
+
+const resetSecondFactor = Command.make("reset-second-factor", { account, email, json }, ({ account, email, json }) =>
+  Effect.gen(function* () {
+    const isChanged = yield* (yield* AdminClient).resetSecondFactor({ account, email })
+    yield* answer(json, { email, reset: isChanged }, [
+      isChanged
+        ? `The second factor of ${email} is off. The user signs in with the password alone, and can set up a new one.`
+        : `${email} has no second factor.`
+    ])
+  }).pipe(Effect.catchTag("NotFound", unknownUser(email)), withAdmin)
+).pipe(
+  Command.withDescription("Switch the second factor of a user off, who has lost the authenticator app and the codes.")
+)
 
 const free = Command.make("free", { email, json }, ({ email: address, json }) =>
   Effect.gen(function* () {
@@ -180,5 +194,5 @@ const secondFactor = Command.make(
 
 export const userCommand = Command.make("user").pipe(
   Command.withDescription("Users who sign in to the console of an account."),
-  Command.withSubcommands([invite, list, setRole, disable, enable, free, secondFactor, log])
+  Command.withSubcommands([invite, list, setRole, disable, enable, free, secondFactor, resetSecondFactor, log])
 )

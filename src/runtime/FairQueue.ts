@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 
-/** A caller's lane in a queue. Lanes are served in turn; preferred lanes come before all others. */
+/** A caller's lane in a queue. Lanes are served in turn; preferred lanes come before all others, except for every fourth turn. */
 export interface Lane {
   readonly name: string
   readonly preferred: boolean
@@ -76,6 +76,9 @@ class Lanes {
   }
 }
 
+/** Maximum turns of preferred lanes in a row while others wait: without it, one busy preferred lane would stop all others. */
+const maxPreferredTurns = 3
+
 /** A bounded queue whose lanes are served in turn, so that a busy lane delays only its own callers. */
 export interface FairQueue<Full> {
   /** Runs the effect when it is the lane's turn. Fails without running it if the queue is full. */
@@ -86,10 +89,12 @@ export const makeFairQueue = <Full>(limits: QueueLimits, full: () => Full): Fair
   const refused = Effect.suspend(() => Effect.fail(full()))
   const preferred = new Lanes(limits)
   const others = new Lanes(limits)
-  let running = 0
+  let [running, preferredTurns] = [0, 0]
 
   const release = () => {
-    const next = preferred.next() ?? others.next()
+    const first = preferredTurns < maxPreferredTurns ? preferred.next() : undefined
+    preferredTurns = first === undefined ? 0 : preferredTurns + 1
+    const next = first ?? others.next() ?? preferred.next()
     if (next === undefined) running -= 1
     else next.admit()
   }

@@ -152,7 +152,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
           "--email: is the last administrator of the account; make somebody else administrator first\n"
         )
         assert.strictEqual(
-          (yield* withRole("role", "--email", "grace@example.com", "--role", "publish")).stdout,
+          (yield* withRole("role", "--email", "Grace@Example.com", "--role", "publish")).stdout,
           "grace@example.com has the role publish. Connections that this user allowed can do no more than this role.\n"
         )
         assert.strictEqual(
@@ -195,7 +195,7 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
           (yield* run("user", "invite", "--email", "grace@example.com", ...account)).stderr,
           "--email: belongs to a disabled user\n"
         )
-        assert.deepStrictEqual(yield* json("user", "enable", "--email", "grace@example.com", ...account), {
+        assert.deepStrictEqual(yield* json("user", "enable", "--email", " GRACE@example.com", ...account), {
           email: "grace@example.com",
           disabled: false
         })
@@ -240,6 +240,41 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
           )
         }
         assert.strictEqual((yield* catalog(["account", "create", "--name", "No user"], { DATABASE_URL })).stderr, "")
+      })
+    )
+
+    it.effect("`user reset-second-factor` switches the second factor of the only administrator off", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const run = (...args: ReadonlyArray<string>) => catalog(args, { DATABASE_URL, BASE_URL: "https://pim.example" })
+        const email = "alone@example.com"
+        const created = yield* run("account", "create", "--name", "Alone", "--email", email, "--json")
+        const account = ["--account", String(JSON.parse(created.stdout).account_id)]
+        const client = new pg.Client({ connectionString: DATABASE_URL })
+        yield* Effect.promise(() => client.connect())
+        yield* Effect.promise(() =>
+          client.query(
+            `INSERT INTO second_factor (account_id, user_id, secret, confirmed_at)
+             SELECT account_id, id, '\\x01', app_now() FROM app_user WHERE email = $1`,
+            [email]
+          )
+        )
+        yield* Effect.promise(() => client.end())
+        const reset = (of: string, ...more: ReadonlyArray<string>) =>
+          run("user", "reset-second-factor", "--email", of, ...account, ...more)
+        assert.deepStrictEqual(yield* reset("Alone@Example.com"), {
+          code: 0,
+          stdout: `The second factor of ${email} is off. The user signs in with the password alone, and can set up a new one.\n`,
+          stderr: ""
+        })
+        assert.strictEqual((yield* reset(email)).stdout, `${email} has no second factor.\n`)
+        assert.deepStrictEqual(JSON.parse((yield* reset(email, "--json")).stdout), { email, reset: false })
+        assert.strictEqual(
+          (yield* reset("nobody@example.com")).stderr,
+          "--email: the account has no user nobody@example.com\n"
+        )
+        const { stdout } = yield* run("user", "log", ...account)
+        assert.match(stdout, /^\S+ {2}cli {2}reset the second factor of "alone@example\.com"\n\S+ {2}cli {2}invited /)
       })
     )
 

@@ -82,6 +82,8 @@ describe("a refresh token", () => {
 describe("an e-mail address", () => {
   it("is stored in lower case, and other text is refused", () => {
     assert.deepStrictEqual(readEmail("  Ada@Example.COM "), Either.right("ada@example.com"))
+    for (const text of ["o'brien+x@a-b.example", "é@exämple.com", "手机@例子.中国", "ada@localhost"])
+      assert.deepStrictEqual(readEmail(text), Either.right(text))
     for (const text of [
       "",
       "ada",
@@ -90,6 +92,12 @@ describe("an e-mail address", () => {
       "a da@example.com",
       "ada@x@y",
       "ada\u0000@x",
+      // The mail library would send these to ada@example.com, who could not sign in with that address.
+      ...["<ada@example.com>", "ada@example.com,", "ada@example.com;", "mailto:ada@example.com", "ada(x)@example.com"],
+      ...["ada@example.com.", "ada@example..com", "ada@.com"],
+      // Invisible characters, and control characters of terminals.
+      ...["ada@example.com\u200b", "ada\u202e@example.com", "\u009b2Jada@example.com", "ada\ud800@example.com"],
+      `ada@${"x".repeat(190)}`,
       `${"a".repeat(65)}@x`
     ])
       assert.isTrue(Either.isLeft(readEmail(text)), text)

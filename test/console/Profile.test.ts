@@ -290,6 +290,19 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     })
   )
 
+  it.effect("accepts the digits of Arabic keyboards and the wide ones of Chinese input", () =>
+    Effect.gen(function* () {
+      const { codes, email, secret, userId } = yield* anEnrolled
+      for (const zero of [0x660, 0x6f0, 0xff10]) {
+        yield* withFreshCodes(userId)
+        const typed = codeOf(secret).replaceAll(/\d/g, (digit) => String.fromCharCode(zero + Number(digit)))
+        assert.strictEqual((yield* enter(yield* firstStep(email), typed)).status, 303, typed)
+      }
+      const wide = String(codes[0]).replaceAll(/[!-~]/g, (letter) => String.fromCharCode(letter.charCodeAt(0) + 0xfee0))
+      assert.strictEqual((yield* enter(yield* firstStep(email), wide)).status, 303, wide)
+    })
+  )
+
   it.effect("one of several concurrent sign-ins with the same code succeeds", () =>
     Effect.gen(function* () {
       const { email, secret, userId } = yield* anEnrolled

@@ -101,6 +101,7 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
       const { cookie, email: own, invite } = yield* anAdministrator
       for (const [email, message] of [
         ["ada", "The e-mail address must be an e-mail address, such as ada@example.com."],
+        ["ada@example.com,", "The e-mail address must be an e-mail address, such as ada@example.com."],
         [own, "The e-mail address is in the team already."]
       ] as const) {
         const answer = yield* invite(email, "publish")
@@ -114,6 +115,21 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
         assert.isUndefined(linkIn(answer))
       }
       assert.include((yield* ask(path, { cookie })).text, '<span class="total number">1</span>')
+    })
+  )
+
+  it.effect("makes no link for the own password, which the profile changes with the current one", () =>
+    Effect.gen(function* () {
+      const { cookie, email, send, userId } = yield* anAdministrator
+      const own = yield* ask(path, { cookie })
+      assert.notMatch(own.text, new RegExp(`aria-label="New [^"]*: ${email}"`))
+      const refused = yield* send(`${path}/link`, { id: userId })
+      assertErrorPage(refused, 409, /<h1>Team<\/h1>/)
+      assert.include(
+        textOf(refused),
+        `${email} is your own address: change your password on your profile, with the current one.`
+      )
+      assert.isUndefined(linkIn(refused))
     })
   )
 
@@ -531,6 +547,17 @@ layer(withMail(pauses), { excludeTestServices: true })("mail", (it) => {
         mails.filter(({ to }) => to === "nobody@example.com"),
         0
       )
+    })
+  )
+
+  it.effect("a text that is no address is refused, stays in the form, and counts as no request", () =>
+    Effect.gen(function* () {
+      for (let time = 0; time < 4; time++) {
+        const refused = yield* ask("/forgot-password", { form: { email: "ada <b>" } })
+        assertErrorPage(refused, 400, /<h1>Forgotten password<\/h1>/)
+        assert.include(textOf(refused), "The e-mail address must be an e-mail address, such as ada@example.com.")
+        assert.include(refused.text, 'value="ada &lt;b>"')
+      }
     })
   )
 

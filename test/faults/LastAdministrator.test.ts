@@ -4,6 +4,7 @@ import { Accounts } from "../../src/access/Accounts.ts"
 import { hashOf } from "../../src/access/Secrets.ts"
 import { Users } from "../../src/access/Users.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
+import { CurrentActor } from "../../src/model/Actor.ts"
 import type { AccountId } from "../../src/model/Ids.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
@@ -14,15 +15,18 @@ const rounds = amount(30, 150)
 
 const Live = ServicesOnDatabase.pipe(Layer.provideMerge(layerDatabase(8)), Layer.orDie)
 
+/** Adds an administrator who has set a password. */
+const addAdministrator = (accountId: AccountId, email: string) =>
+  Effect.gen(function* () {
+    const { token } = yield* (yield* Users).invite(accountId, email, { role: "admin" })
+    yield* (yield* UsersRepo).setPassword(hashOf(Redacted.value(token)), "digest")
+  })
+
 /** An account with two administrators who have set their passwords. */
 const twoAdministrators = Effect.gen(function* () {
-  const users = yield* UsersRepo
   const { id: accountId } = yield* (yield* Accounts).create("Two")
   const emails = ["one", "other"].map((name) => `${name}-${accountId}@example.com`) as [string, string]
-  for (const email of emails) {
-    const { token } = yield* (yield* Users).invite(accountId, email, { role: "admin" })
-    yield* users.setPassword(hashOf(Redacted.value(token)), "digest")
-  }
+  for (const email of emails) yield* addAdministrator(accountId, email)
   return { accountId, emails }
 }).pipe(Effect.orDie)
 
@@ -85,6 +89,40 @@ describe.skipIf(!serverAnswers)("two administrators who remove each other", () =
           ])
         }
       })
+    )
+
+    it.effect("do not both succeed if a third one remains", () =>
+      Effect.gen(function* () {
+        const users = yield* Users
+        for (let round = 0; round < 10; round++) {
+          const { accountId, emails } = yield* twoAdministrators
+          yield* addAdministrator(accountId, `third-${accountId}@example.com`)
+          const all = yield* users.list(accountId)
+          const results = yield* Effect.forEach(
+            emails,
+            (email, index) =>
+              ((round + index) % 2 === 0
+                ? users.setRole(accountId, email, "view")
+                : users.disable(accountId, email)
+              ).pipe(
+                Effect.provideService(CurrentActor, {
+                  _tag: "User",
+                  accountId,
+                  userId: all.find((each) => each.email === emails[1 - index])?.id ?? assert.fail()
+                }),
+                Effect.either
+              ),
+            { concurrency: 2 }
+          )
+          const refused = results.flatMap((result) => (Either.isLeft(result) ? [result.left.message] : []))
+          assert.deepStrictEqual(
+            refused,
+            ["email: is not changed: you are no administrator any more"],
+            `round ${round}`
+          )
+          assert.strictEqual(yield* administrators(accountId), 2)
+        }
+      }).pipe(Effect.orDie)
     )
 
     it.effect("leave none without the lock (planted fault)", () =>

@@ -38,6 +38,18 @@ describe("a fair queue", () => {
     })
   )
 
+  it.effect("gives every fourth turn to the other lanes while preferred ones are busy", () =>
+    Effect.gen(function* () {
+      const { done, enter, open } = yield* busyQueue
+      const fibers = []
+      for (const name of ["a", "b"]) fibers.push(yield* enter(name))
+      for (const name of ["x", "x", "x", "x", "x", "x", "x"]) fibers.push(yield* enter(name, true))
+      yield* open
+      yield* Effect.forEach(fibers, Fiber.join)
+      assert.strictEqual(done.join(""), "xxxaxxxbx")
+    })
+  )
+
   it.effect(
     "refuses more than ten waiters of a lane; if it is full, a waiter of the longest lane is refused for one of a shorter lane",
     () =>

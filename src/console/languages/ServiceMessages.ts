@@ -44,6 +44,8 @@ export const rules: ReadonlyArray<Sentence> = [
   "cannot be required before you have one yourself: set it up on your profile",
   "is the last administrator of the account; make somebody else administrator first",
   "is your own address: switch your second factor off on your profile, with your password",
+  "is your own address: change your password on your profile, with the current one",
+  "is not changed: you are no administrator any more",
   "belongs to a disabled user",
   "has no password: only the operator of this service can enable this user",
   "belongs to a user of another account; choose another e-mail address",

@@ -1,5 +1,6 @@
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Either, Option, Redacted } from "effect"
+import { readEmail } from "../../access/Email.ts"
 import { Mailer } from "../../access/Mailer.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
 import { Sessions } from "../../access/Sessions.ts"
@@ -81,6 +82,13 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
         Effect.gen(function* () {
           if (!canMail) return html(viewerOf(request), <ForgotPasswordPage canMail={false} />)
           const email = form.get("email") ?? ""
+          const read = readEmail(email)
+          if (Either.isLeft(read))
+            return html(
+              viewerOf(request),
+              <ForgotPasswordPage canMail email={email} refusal={`The e-mail address ${read.left}.`} />,
+              { status: 400 }
+            )
           const counted = yield* Effect.either(signIns.requestLink(email, addressOf(request, trustedProxies)))
           if (Either.isLeft(counted))
             return html(

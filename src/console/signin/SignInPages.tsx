@@ -123,7 +123,9 @@ export const CodePage = ({ kept, refusal, returnTo, token }: CodeStep & { readon
         </div>
       </form>
       <p class="quiet">
-        {t("Lost your app and your codes? Ask an administrator of your account to reset the second factor.")}
+        {t(
+          "Lost your app and your codes? Ask an administrator of your account, or the operator of the service, to reset the second factor."
+        )}
       </p>
     </Frame>
   )

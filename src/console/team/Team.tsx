@@ -1,7 +1,6 @@
 import type { HttpServerResponse } from "@effect/platform"
 import { Clock, Effect, Either, Redacted, Schema } from "effect"
 import type { Mailer } from "../../access/Mailer.ts"
-import { SecondFactors } from "../../access/SecondFactors.ts"
 import { type User, userState } from "../../access/User.ts"
 import { linkDays, type PasswordLink, Users } from "../../access/Users.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
@@ -63,9 +62,14 @@ const unknownRole = ValidationFailed.at(
   `keeps the role: choose one of ${Role.literals.map((role) => roleWords[role].name).join(", ")}`
 )
 
+// An open session alone must not change how its administrator signs in: the profile asks for the password.
 const ownSecondFactor = ValidationFailed.at(
   "",
   "is your own address: switch your second factor off on your profile, with your password"
+)
+const ownPassword = ValidationFailed.at(
+  "",
+  "is your own address: change your password on your profile, with the current one"
 )
 
 const wordsOf = ({ issues: [issue] }: ValidationFailed, subject: string) =>
@@ -146,12 +150,11 @@ const makeUserIn = (users: Users["Type"]) => (visitor: Visitor, given: Parameter
   })
 
 /** The users of an account: the list, invitations, roles, and forms that disable users. Only administrators see it. */
-export const team: Surface<Mailer | SecondFactors | Users | PageServices> = surfaceOf(
+export const team: Surface<Mailer | Users | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const users = yield* Users
     const mailLink = yield* makeMailLink
-    const secondFactors = yield* SecondFactors
     const { asVisitor, baseUrl, withForm } = yield* makePageHandlers
 
     const show: Show = (visitor, content, status = 200, before) =>
@@ -240,7 +243,8 @@ export const team: Surface<Mailer | SecondFactors | Users | PageServices> = surf
           const user = yield* userIn(visitor, form)
           const isInvitation = userState(user) === "invited"
           const days = isInvitation ? linkDays.invitation : linkDays.password
-          return yield* users.renewLink(visitor.accountId, user.email, days).pipe(
+          const allowed = user.id === visitor.userId ? ownPassword : Effect.void
+          return yield* Effect.zipRight(allowed, users.renewLink(visitor.accountId, user.email, days)).pipe(
             Effect.flatMap((link) => showLink(visitor, link, days, isInvitation)),
             Effect.catchTag("ValidationFailed", (error) => show(visitor, { refusal: wordsOf(error, user.email) }, 409))
           )
@@ -261,9 +265,8 @@ export const team: Surface<Mailer | SecondFactors | Users | PageServices> = surf
           "Their authenticator app and recovery codes are refused from then on, and they sign in with the password alone. Make sure that the request really comes from them.",
         button: "Reset the second factor"
       })),
-      // An open session alone must not switch off the second factor of its administrator: the profile asks for the password.
-      reset: changing("reset", ({ accountId, userId }, { id }) =>
-        id === userId ? ownSecondFactor : secondFactors.reset({ accountId, id })
+      reset: changing("reset", ({ accountId, userId }, { email, id }) =>
+        id === userId ? ownSecondFactor : Effect.asVoid(users.resetSecondFactor(accountId, email))
       )
     }
   })

@@ -160,13 +160,14 @@ const Member = ({ now, user, visitor }: { readonly visitor: Visitor; readonly us
   const t = useWords()
 
   const state = userState(user)
+  const isOwn = user.id === visitor.userId
   const button = { visitor, id: user.id, email: user.email }
   return (
     <li class="sheet">
       <div>
         <h3>
           <bdi>{user.email}</bdi>
-          {user.id === visitor.userId && <span class="quiet"> {t("(you)")}</span>}
+          {isOwn && <span class="quiet"> {t("(you)")}</span>}
         </h3>
         <Facts
           of={[
@@ -201,13 +202,15 @@ const Member = ({ now, user, visitor }: { readonly visitor: Visitor; readonly us
         {state === "disabled" ? (
           <UserButton {...button} name="Enable" path={paths.enableUser} />
         ) : (
-          <UserButton
-            {...button}
-            name={state === "invited" ? "New invitation" : "New password link"}
-            path={paths.teamLink}
-          />
+          !isOwn && (
+            <UserButton
+              {...button}
+              name={state === "invited" ? "New invitation" : "New password link"}
+              path={paths.teamLink}
+            />
+          )
         )}
-        {user.hasSecondFactor && user.id !== visitor.userId && (
+        {user.hasSecondFactor && !isOwn && (
           <UserButton {...button} name="Reset second factor" path={paths.resetSecondFactor} ask />
         )}
         {state === "invited" && user.lastSeenAt === null ? (
