@@ -218,6 +218,11 @@ const byRequest = Order.mapInput(
   ({ requestedAt, id }: { readonly requestedAt: Timestamp; readonly id: string }) => `${requestedAt} ${id}`
 )
 
+const byPlace = Order.mapInput(
+  Order.tuple(Order.number, Order.string, Order.number),
+  ({ place, requestedAt, sequence }: typeof Due.Type) => [place, requestedAt, sequence] as const
+)
+
 /** The part of the free places that one account of a cluster may take at once, so that places are left for the accounts that follow. */
 const shareOfAccount = 1 / 4
 /** Stands for the due publications of an account that was not asked, because no place was free. Its hint stays as it is. */
@@ -231,10 +236,13 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
   const claimOfAccount = makeClaimOfAccount(sql, holder)
   const run = makeRunTransaction(sql)
 
-  const claimEach = (due: ReadonlyArray<typeof Due.Type>, request: ClaimRequest) =>
+  const claimEach = <A, E, R>(
+    due: ReadonlyArray<typeof Due.Type>,
+    claim: (accountId: AccountId, ofAccount: typeof due) => Effect.Effect<ReadonlyArray<A>, E, R>
+  ) =>
     Effect.map(
       Effect.forEach(Object.entries(Arr.groupBy(due, ({ accountId }) => accountId)), ([id, ofAccount]) =>
-        claimOfAccount(AccountId.make(id), ofAccount, request)
+        claim(AccountId.make(id), ofAccount)
       ),
       Arr.flatten
     )
@@ -256,7 +264,7 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
         Effect.flatMap((due) =>
           claimEach(
             due.filter(({ isLocked }) => isLocked),
-            request
+            (accountId, ofAccount) => claimOfAccount(accountId, ofAccount, request)
           )
         ),
         orDie,
@@ -265,15 +273,15 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
         Effect.map(inOrder)
       )
 
-  return (request, begin = ignoreAttempts) =>
+  /** Claims what is due of each account, and begins it at once: the next accounts may have a node that answers slowly. */
+  const claimAny = (hints: WorkHints, request: ClaimRequest, begin: BeginAttempts) =>
     Effect.gen(function* () {
       const all: Array<Claimed[number]> = []
       let free = request.limit
-      /** Claims what is due of one account, and begins it at once: the other accounts may have nodes that answer slowly. */
-      const claimAt = (accountId: AccountId, share: number) =>
+      const claimAt = (accountId: AccountId) =>
         Effect.acquireUseRelease(
           Effect.sync(() => {
-            const places = { most: Math.ceil(free * share), used: 0 }
+            const places = { most: Math.ceil(free * shareOfAccount), used: 0 }
             free -= places.most
             return places
           }),
@@ -292,12 +300,20 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
               free += most - used
             })
         )
-      if (request.only === null) yield* hints.collectDue((accountId) => claimAt(accountId, shareOfAccount))
-      else
-        for (const accountId of new Set((yield* findDue({ ...request, accountId: null })).map((due) => due.accountId)))
-          yield* hints.orSkip(accountId, claimAt(accountId, 1), [])
-      return inOrder(all)
-    }).pipe(orDie)
+      yield* hints.collectDue(claimAt)
+      return all
+    })
+
+  /** Claims some of these publications. A node that ceases to answer must not lose the claims of other accounts. */
+  const claimOnly = (hints: WorkHints, request: ClaimRequest, begin: BeginAttempts) =>
+    Effect.flatMap(findDue({ ...request, accountId: null }), (due) =>
+      claimEach(Arr.take(Arr.sort(due, byPlace), request.limit), (accountId, ofAccount) =>
+        hints.orSkip(accountId, beginning(claimOfAccount(accountId, ofAccount, request), begin), [])
+      )
+    )
+
+  return (request, begin = ignoreAttempts) =>
+    (request.only === null ? claimAny : claimOnly)(hints, request, begin).pipe(Effect.map(inOrder), orDie)
 }
 
 /** Statements that change a claimed publication. If another process has claimed it since, they change nothing. */

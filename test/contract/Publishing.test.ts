@@ -1007,9 +1007,9 @@ for (const engine of featureServiceEngines) {
                 Layer.succeed(PublicationsRepo, {
                   ...repo,
                   // The claim is saved when the process is told to stop.
-                  claim: (request) =>
+                  claim: (request, begin) =>
                     Effect.zipLeft(
-                      repo.claim({ ...request, only: [id] }),
+                      repo.claim({ ...request, only: [id] }, begin),
                       Effect.zipRight(Deferred.succeed(isClaimed, undefined), Effect.yieldNow())
                     )
                 })
