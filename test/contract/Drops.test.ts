@@ -526,6 +526,26 @@ for (const engine of all) {
         )
       )
 
+      it.effect("restore the override of a store that was not linked at their start", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { two, variant } = shop
+            const { link, unlink } = yield* Stores
+            yield* apply(CatalogChange.SetOverrides({ entityId: variant, storeId: two.id, values: { price: "11.00" } }))
+            const drop = yield* aDrop(price(shop, two.id))
+            yield* unlink(two.domain)
+            yield* advance(hour)
+            yield* until(drop.id, "failed")
+            yield* link({ domain: two.domain, platform: "demo" })
+            yield* until(drop.id, "applied")
+            yield* advance(hour)
+            yield* until(drop.id, "reverted")
+            assert.strictEqual(yield* live(shop, two.id, variant, "price"), "10.00")
+            assert.deepStrictEqual(yield* draft(variant, two.id, "price"), { value: "11.00", own: true, pending: true })
+          })
+        )
+      )
+
       it.effect("change nothing on a store that was not linked from their start until their end", () =>
         inShop((shop) =>
           Effect.gen(function* () {
