@@ -278,8 +278,8 @@ export const targetsToEnd = (
   effects.filter((effect) => effect.outcome === "applied" || (isUnlinked(effect) && linked.has(effect.storeId)))
 
 /**
- * Plans a part of the end: applied changes get their earlier values back. Fields that were edited meanwhile do not change. Changes on
- * stores that are not linked fail, and end when the store is linked again.
+ * Plans a part of the end: applied changes get their earlier values back. Fields that were edited meanwhile do not change. Changes of
+ * entities that are no longer on the store fail. Changes on stores that are not linked fail, and end when the store is linked again.
  */
 export const endDrop = (
   effects: ReadonlyArray<DropEffect>,
@@ -295,7 +295,11 @@ export const endDrop = (
       ...open.map((effect) => ({ ...effect, outcome: null, error: null })),
       ...onLinked
         .filter((effect) => !isUntouched(locked, effect))
-        .map((effect) => ({ ...effect, outcome: "skipped" as const, error: null })),
+        .map((effect) =>
+          versionOn(locked, effect.entityId, effect.storeId) === undefined
+            ? { ...effect, outcome: "failed" as const, error: notOnStore }
+            : { ...effect, outcome: "skipped" as const, error: null }
+        ),
       ...toEnd
         .filter(({ storeId }) => !linked.has(storeId))
         .map((effect) => ({ ...effect, outcome: "failed" as const, error: unlinkedBeforeEnd }))
