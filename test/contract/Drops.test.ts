@@ -20,7 +20,9 @@ import {
   CatalogChange,
   CatalogChanges,
   Drafts,
+  definedAs,
   type Mirror,
+  OwnDefinitions,
   Stores
 } from "../../src/testing/index.ts"
 import { MemoryRepositories } from "../../src/testing/Layers.ts"
@@ -160,6 +162,7 @@ type Needed =
   | DropsRepo
   | ImportLockRepo
   | Mirror
+  | OwnDefinitions
   | Publishing
   | Stores
 
@@ -962,6 +965,40 @@ for (const engine of all) {
             yield* advance(hour)
             yield* until(drop.id, "reverted")
             assert.isUndefined(yield* live(shop, one.id, product, "pack.grams"))
+          })
+        )
+      )
+
+      it.effect("restore an override with the type that its definition got meanwhile", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, product } = shop
+            const grams = (value: string) =>
+              Effect.gen(function* () {
+                const { attributes } = yield* (yield* Drafts).get(product, one.id)
+                assert.deepInclude(attributes, { key: "pack.grams", value, type: "number_decimal" })
+              })
+            yield* definedAs("product", { "pack.grams": "number_integer" })
+            yield* apply(
+              CatalogChange.SetOverrides({
+                entityId: product,
+                storeId: one.id,
+                values: { "pack.grams": "100" },
+                types: { "pack.grams": "number_integer" }
+              })
+            )
+            const drop = yield* aDrop([{ entity_id: product, store_id: one.id, field: "pack.grams", value: "50" }])
+            yield* advance(hour)
+            yield* until(drop.id, "applied")
+            yield* (yield* OwnDefinitions).setType({
+              owner_type: "product",
+              key: "pack.grams",
+              type: "number_decimal"
+            })
+            yield* grams("50")
+            yield* advance(hour)
+            yield* until(drop.id, "reverted")
+            yield* grams("100")
           })
         )
       )
