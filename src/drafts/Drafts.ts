@@ -360,10 +360,7 @@ const makeReads = (
     const { accountId } = yield* CurrentActor
     yield* find(id)
     return yield* history.list(accountId, id, Math.min(Math.max(limit, 1), maxHistoryEntries), filter)
-  }),
-  /** The values that an undo of this revision restores in place of those of drops that have ended since, or failed: those before the drops. */
-  beforeEndedDrops: (id: EntityId, revision: number) =>
-    withAccountId((accountId) => history.beforeEndedDrops(accountId, id, revision))
+  })
 })
 
 const make = Effect.gen(function* () {
@@ -374,8 +371,13 @@ const make = Effect.gen(function* () {
   const writeMoved = makeWriteMoved(catalog, write)
   const definitions = yield* MetafieldDefinitions
   const uses = yield* EntityUsesRepo
+  const history = yield* HistoryRepo
 
-  const updateAll = (id: EntityId, updates: ReadonlyArray<readonly [layer: UpdatedLayer, request: AttributesUpdate]>) =>
+  const updateAll = (
+    id: EntityId,
+    updates: ReadonlyArray<readonly [layer: UpdatedLayer, request: AttributesUpdate]>,
+    undone?: number
+  ) =>
     Effect.gen(function* () {
       for (const [, request] of updates) yield* checkUpdate(request)
       const { accountId } = yield* CurrentActor
@@ -386,9 +388,14 @@ const make = Effect.gen(function* () {
           const kind = locked.aggregates.get(id)?.kind
           if (kind === undefined) return yield* new NotFound()
           const rules = yield* definitions.rulesFor(accountId, kind, keys)
-          const decisions = yield* Effect.forEach(updates, ([layer, request]) =>
-            decideUpdate(id, layer, request, rules)(locked)
-          )
+          // Read under the locks: an end of a drop that leaves the field to its later writer does not raise the revision.
+          const beforeDrops = undone === undefined ? [] : yield* history.beforeEndedDrops(accountId, id, undone)
+          const decisions = yield* Effect.forEach(updates, ([layer, request]) => {
+            const attributes = request.attributes.map(
+              (edit) => beforeDrops.find(({ key, storeId }) => key === edit.key && storeId === layer.storeId) ?? edit
+            )
+            return decideUpdate(id, layer, { ...request, attributes }, rules)(locked)
+          })
           return {
             changes: decisions.flatMap(({ changes }) => changes),
             basedOn: new Map(decisions.flatMap(({ basedOn }) => [...basedOn]))
@@ -422,12 +429,16 @@ const make = Effect.gen(function* () {
       (id: EntityId, storeId: StoreId, request: AttributesUpdate, addsToStore: boolean = false) =>
         update(id, { storeId, addsToStore }, request)
     ),
-    /** Writes several layers at once: all of them or none. Each layer may be given once. */
+    /**
+     * Writes several layers at once: all of them or none. Each layer may be given once. `undone`: the revision whose earlier values these
+     * are. A value of a drop that has ended or failed since is replaced by the one before the drop.
+     */
     updateLayers: Effect.fn("Drafts.updateLayers")(
-      (id: EntityId, draftRevision: number, layers: ReadonlyArray<LayerUpdate>) =>
+      (id: EntityId, draftRevision: number, layers: ReadonlyArray<LayerUpdate>, undone?: number) =>
         updateAll(
           id,
-          layers.map(({ attributes, storeId }) => [{ storeId }, { draft_revision: draftRevision, attributes }])
+          layers.map(({ attributes, storeId }) => [{ storeId }, { draft_revision: draftRevision, attributes }]),
+          undone
         )
     ),
     /**
@@ -454,7 +465,7 @@ const make = Effect.gen(function* () {
     ),
     ...makeOrders(changes),
     ...makeMoves(catalog, writeMoved),
-    ...makeReads(catalog, find, definitions, yield* HistoryRepo)
+    ...makeReads(catalog, find, definitions, history)
   }
 })
 

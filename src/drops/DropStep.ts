@@ -6,6 +6,7 @@ import { ActorJson } from "../model/Actor.ts"
 import { AttributeValue, valueOf } from "../model/Attribute.ts"
 import { misfitOfField } from "../model/AttributeRules.ts"
 import { AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
+import { fits } from "../model/KeyRule.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { filesOnly, type Store } from "../model/Store.ts"
@@ -259,13 +260,29 @@ export const startDrop = (
 const isUntouched = (locked: LockedCatalog, { entityId, field, storeId, value }: DropEffect) =>
   versionOn(locked, entityId, storeId)?.overrides[field]?.value === value
 
-const restoreOverride = ({ entityId, field, overrideBefore, storeId }: DropEffect) =>
-  CatalogChange.SetOverrides({
-    entityId,
-    storeId,
-    values: { [field]: overrideBefore?.value ?? null },
-    ...(overrideBefore === null ? {} : { types: { [field]: overrideBefore.type } })
-  })
+/** If a definition has given all values of the store another type since the start, the override gets that type. */
+const typeBefore = (
+  locked: LockedCatalog,
+  { entityId, field, storeId }: DropEffect,
+  before: AttributeValue
+): string => {
+  const version = versionOn(locked, entityId, storeId)
+  const type = version?.overrides[field]?.type
+  const isOfAll = type !== undefined && type === version?.accepted?.attributes[field]?.type
+  return isOfAll && fits({ type }, before.value) ? type : before.type
+}
+
+const restoreOverride =
+  (locked: LockedCatalog) =>
+  (effect: DropEffect): CatalogChange => {
+    const { entityId, field, overrideBefore, storeId } = effect
+    return CatalogChange.SetOverrides({
+      entityId,
+      storeId,
+      values: { [field]: overrideBefore?.value ?? null },
+      ...(overrideBefore && { types: { [field]: typeBefore(locked, effect, overrideBefore) } })
+    })
+  }
 
 /**
  * The effects that have still to end. Unsettled ones are among them: their start is settled first. Those that failed because their
@@ -278,8 +295,8 @@ export const targetsToEnd = (
   effects.filter((effect) => effect.outcome === "applied" || (isUnlinked(effect) && linked.has(effect.storeId)))
 
 /**
- * Plans a part of the end: applied changes get their earlier values back. Fields that were edited meanwhile do not change. Changes on
- * stores that are not linked fail, and end when the store is linked again.
+ * Plans a part of the end: applied changes get their earlier values back. Fields that were edited meanwhile do not change. Changes of
+ * entities that are no longer on the store fail. Changes on stores that are not linked fail, and end when the store is linked again.
  */
 export const endDrop = (
   effects: ReadonlyArray<DropEffect>,
@@ -295,12 +312,16 @@ export const endDrop = (
       ...open.map((effect) => ({ ...effect, outcome: null, error: null })),
       ...onLinked
         .filter((effect) => !isUntouched(locked, effect))
-        .map((effect) => ({ ...effect, outcome: "skipped" as const, error: null })),
+        .map((effect) =>
+          versionOn(locked, effect.entityId, effect.storeId) === undefined
+            ? { ...effect, outcome: "failed" as const, error: notOnStore }
+            : { ...effect, outcome: "skipped" as const, error: null }
+        ),
       ...toEnd
         .filter(({ storeId }) => !linked.has(storeId))
         .map((effect) => ({ ...effect, outcome: "failed" as const, error: unlinkedBeforeEnd }))
     ],
-    changes: open.map(restoreOverride),
+    changes: open.map(restoreOverride(locked)),
     publishes: toPublishes(open.map((effect) => ({ ...effect, value: effect.acceptedBefore })))
   }
 }
@@ -310,7 +331,7 @@ export const withdrawFailed = (
   effects: ReadonlyArray<DropEffect>,
   locked: LockedCatalog
 ): ReadonlyArray<CatalogChange> =>
-  effects.filter((effect) => effect.outcome === "failed" && isUntouched(locked, effect)).map(restoreOverride)
+  effects.filter((effect) => effect.outcome === "failed" && isUntouched(locked, effect)).map(restoreOverride(locked))
 
 const worstFirst = ["failed", "skipped", "applied", "reverted"] as const
 

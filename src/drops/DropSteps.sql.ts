@@ -243,8 +243,8 @@ export const makeStepWrites = (sql: SqlClient, hints: WorkHints | undefined): Pi
         )
         WHERE own.account_id = ${accountId}
         ON CONFLICT (account_id, drop_id, ordinal, store_id) DO UPDATE
-        SET accepted_before = excluded.accepted_before, publication_id = excluded.publication_id,
-            outcome = excluded.outcome, error = excluded.error`,
+        SET override_before = excluded.override_before, accepted_before = excluded.accepted_before,
+            publication_id = excluded.publication_id, outcome = excluded.outcome, error = excluded.error`,
         effects.length
       )
       yield* sql`

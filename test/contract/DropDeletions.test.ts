@@ -121,14 +121,15 @@ for (const engine of serviceEngines) {
             assert.isTrue(yield* exists("product", tent))
 
             yield* advance(hour)
-            const before = yield* until(sale.id, "reverted")
+            const before = yield* until(sale.id, "failed")
             const [earlier, never] = [yield* drops.earlierValues(sale.id), yield* get(cancelled.id)]
+            const gone = { code: "NOT_ON_STORE", message: "The entity is no longer on the store." }
             assert.deepStrictEqual(
-              before.changes.map((change) => [change.deleted_name, change.outcome]),
+              before.changes.map(({ deleted_name, error, outcome }) => [deleted_name, outcome, error]),
               [
-                [null, "skipped"],
-                [null, "reverted"],
-                [null, "skipped"]
+                [null, "failed", gone],
+                [null, "reverted", null],
+                [null, "failed", gone]
               ]
             )
             assert.deepStrictEqual(yield* refusalsOf("product", tent), [])

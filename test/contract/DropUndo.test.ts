@@ -187,6 +187,24 @@ for (const engine of serviceEngines) {
       )
 
       it.effect(
+        "a person's, by the note of the saved cell, if the drop ends just before the undo writes, to the value before the drop",
+        () =>
+          inSale(({ actor, taken, until, write }) =>
+            Effect.gen(function* () {
+              yield* advance(hour)
+              yield* until("applied")
+              yield* write(actor, "9.00")
+              yield* advance(hour)
+              const drafts = yield* Drafts
+              const updateLayers: typeof drafts.updateLayers = (...update) =>
+                Effect.zipRight(until("reverted"), drafts.updateLayers(...update))
+              const undone = Effect.provideService(taken, Drafts, { ...drafts, updateLayers })
+              assert.deepStrictEqual(yield* undone, { value: "10.00", own: true })
+            })
+          )
+      )
+
+      it.effect(
         "a person's, by the note of the saved cell, after the drop has ended, to the same value if a person wrote it after the drop",
         () =>
           inSale(({ actor, taken, until, write }) =>

@@ -20,7 +20,9 @@ import {
   CatalogChange,
   CatalogChanges,
   Drafts,
+  definedAs,
   type Mirror,
+  OwnDefinitions,
   Stores
 } from "../../src/testing/index.ts"
 import { MemoryRepositories } from "../../src/testing/Layers.ts"
@@ -160,6 +162,7 @@ type Needed =
   | DropsRepo
   | ImportLockRepo
   | Mirror
+  | OwnDefinitions
   | Publishing
   | Stores
 
@@ -522,6 +525,26 @@ for (const engine of all) {
             for (const { id } of [one, two]) yield* assertRestored(shop, id)
             assert.strictEqual(yield* live(shop, two.id, product, "vendor"), "Tern")
             yield* assertStays(endless.id)
+          })
+        )
+      )
+
+      it.effect("restore the override of a store that was not linked at their start", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { two, variant } = shop
+            const { link, unlink } = yield* Stores
+            yield* apply(CatalogChange.SetOverrides({ entityId: variant, storeId: two.id, values: { price: "11.00" } }))
+            const drop = yield* aDrop(price(shop, two.id))
+            yield* unlink(two.domain)
+            yield* advance(hour)
+            yield* until(drop.id, "failed")
+            yield* link({ domain: two.domain, platform: "demo" })
+            yield* until(drop.id, "applied")
+            yield* advance(hour)
+            yield* until(drop.id, "reverted")
+            assert.strictEqual(yield* live(shop, two.id, variant, "price"), "10.00")
+            assert.deepStrictEqual(yield* draft(variant, two.id, "price"), { value: "11.00", own: true, pending: true })
           })
         )
       )
@@ -942,6 +965,40 @@ for (const engine of all) {
             yield* advance(hour)
             yield* until(drop.id, "reverted")
             assert.isUndefined(yield* live(shop, one.id, product, "pack.grams"))
+          })
+        )
+      )
+
+      it.effect("restore an override with the type that its definition got meanwhile", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { one, product } = shop
+            const grams = (value: string) =>
+              Effect.gen(function* () {
+                const { attributes } = yield* (yield* Drafts).get(product, one.id)
+                assert.deepInclude(attributes, { key: "pack.grams", value, type: "number_decimal" })
+              })
+            yield* definedAs("product", { "pack.grams": "number_integer" })
+            yield* apply(
+              CatalogChange.SetOverrides({
+                entityId: product,
+                storeId: one.id,
+                values: { "pack.grams": "100" },
+                types: { "pack.grams": "number_integer" }
+              })
+            )
+            const drop = yield* aDrop([{ entity_id: product, store_id: one.id, field: "pack.grams", value: "50" }])
+            yield* advance(hour)
+            yield* until(drop.id, "applied")
+            yield* (yield* OwnDefinitions).setType({
+              owner_type: "product",
+              key: "pack.grams",
+              type: "number_decimal"
+            })
+            yield* grams("50")
+            yield* advance(hour)
+            yield* until(drop.id, "reverted")
+            yield* grams("100")
           })
         )
       )

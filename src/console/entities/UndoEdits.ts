@@ -71,19 +71,15 @@ export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
         }
         return { _tag: "Refused", undo, status: 409, message } as UndoOutcome
       }
-      const beforeDrops = yield* drafts.beforeEndedDrops(id, revision)
       const layers = [...new Set(changes.map(({ storeId }) => storeId))].map(
         (storeId): LayerUpdate => ({
           storeId,
           attributes: changes
             .filter((change) => change.storeId === storeId)
-            .map(({ key, old }) => {
-              const beforeDrop = beforeDrops.find((each) => each.storeId === storeId && each.key === key)
-              return { key, value: beforeDrop === undefined ? old : beforeDrop.value }
-            })
+            .map(({ key, old }) => ({ key, value: old }))
         })
       )
-      const written = yield* Effect.either(drafts.updateLayers(id, draft_revision, layers))
+      const written = yield* Effect.either(drafts.updateLayers(id, draft_revision, layers, revision))
       if (Either.isRight(written))
         return { _tag: "Undone", undo, revision: written.right.draft_revision } as UndoOutcome
       const error = written.left
