@@ -10,7 +10,15 @@ import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Requests = Pick<
   Context.Tag.Service<PublicationsRepo>,
-  "ahead" | "broughtAgain" | "requestedAgain" | "related" | "insert" | "storeVersions" | "memberVersions" | "newest"
+  | "ahead"
+  | "broughtAgain"
+  | "requestedAgain"
+  | "related"
+  | "insert"
+  | "storeVersions"
+  | "memberVersions"
+  | "newest"
+  | "recordsOfOthers"
 >
 
 const byId = <Row extends { readonly id: EntityId }>(
@@ -103,6 +111,17 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
       versionsOf(sql`o.accepted IS NOT NULL AS "isLive"`, accountId, storeId, ids)
   )
 
+  const recordsOfOthers = findAll(Schema.Struct({ platformId: Schema.String }))(
+    (accountId: AccountId, storeId: StoreId, entityId: EntityId, platformIds: ReadonlyArray<string>) => sql`
+      SELECT k.id AS "platformId" FROM unnest(${platformIds}::text[]) AS k (id)
+      CROSS JOIN LATERAL (
+        SELECT v.entity_id FROM store_version v
+        WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.platform_id = k.id
+          AND v.entity_id <> ${entityId}
+        LIMIT 1
+      ) v`
+  )
+
   return {
     insert: (accountId, { actor, content, draftRevision, dropId, entityId, entityIds, id, jobId, storeId }) =>
       sql`
@@ -124,6 +143,8 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
     related: (accountId, entityId, storeId) =>
       Effect.map(related(accountId, entityId, storeId), (rows) => rows.map(({ id }) => id)),
     storeVersions: (accountId, storeId, ids) => Effect.map(storeVersions(accountId, storeId, ids), byId),
+    recordsOfOthers: (...request) =>
+      Effect.map(recordsOfOthers(...request), (rows) => new Set(rows.map(({ platformId }) => platformId))),
     memberVersions: (accountId, storeId, ids) =>
       ids.length === 0 ? Effect.succeed(new Map()) : Effect.map(memberVersions(accountId, storeId, ids), byId)
   }

@@ -84,7 +84,15 @@ const makeRequests = (
   store: Store
 ): Pick<
   Repo,
-  "ahead" | "broughtAgain" | "requestedAgain" | "related" | "insert" | "storeVersions" | "memberVersions" | "newest"
+  | "ahead"
+  | "broughtAgain"
+  | "requestedAgain"
+  | "related"
+  | "insert"
+  | "storeVersions"
+  | "memberVersions"
+  | "newest"
+  | "recordsOfOthers"
 > => ({
   insert: (accountId, publication) =>
     Effect.flatMap(Clock.currentTimeMillis, (millis) =>
@@ -158,7 +166,14 @@ const makeRequests = (
       ]
     }),
   storeVersions: readVersions(store, ({ accepted, platformId }) => ({ accepted, platformId })),
-  memberVersions: readVersions(store, toMemberVersion)
+  memberVersions: readVersions(store, toMemberVersion),
+  recordsOfOthers: (accountId, storeId, entityId, platformIds) =>
+    Effect.map(Ref.get(store), (state) => {
+      const others = [...(state.get(accountId)?.entities ?? [])].filter(([id]) => id !== entityId)
+      const versions = others.flatMap(([, { aggregate }]) => aggregate.versions)
+      const taken = new Set(versions.filter((each) => each.storeId === storeId).map(({ platformId }) => platformId))
+      return new Set(platformIds.filter((id) => taken.has(id)))
+    })
 })
 
 /** Entities whose draft is unpublished on a store, ordered by id. */

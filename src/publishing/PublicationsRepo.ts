@@ -109,6 +109,13 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       storeId: StoreId,
       ids: ReadonlyArray<EntityId>
     ) => Effect.Effect<ReadonlyMap<EntityId, MemberVersion>>
+    /** Which of these records of a store belong to other entities, by their platform ids. */
+    readonly recordsOfOthers: (
+      accountId: AccountId,
+      storeId: StoreId,
+      entityId: EntityId,
+      platformIds: ReadonlyArray<string>
+    ) => Effect.Effect<ReadonlySet<string>>
     /**
      * Claims due publications and starts an attempt of each. Due: the store is linked, no import locks the account, the delay is
      * over, no lease runs, and no earlier publication must run first. Attempts that dead processes left open end as `lost`. `begin` is called

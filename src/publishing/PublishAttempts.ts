@@ -7,6 +7,7 @@ import type { PublishError } from "../model/PublishState.ts"
 import { PlatformClient, type PlatformStore } from "../platform/PlatformClient.ts"
 import type { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import type { Publication, Published } from "../platform/Publication.ts"
+import { RecordsOfOthers } from "../platform/RecordsOfOthers.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { StoreAccess } from "../stores/StoreAccess.ts"
 import type { FailedAttempt } from "./FailedAttempts.ts"
@@ -227,7 +228,12 @@ export const makeAttempt = (options: PublishingOptions) =>
             { _tag: "Failed", entityIds, error }
           )
         }
-        const [decision, sent] = yield* send(claimed, { content, push: push.right })
+        const { accountId, entityId, storeId } = claimed
+        const [decision, sent] = yield* Effect.provideService(
+          send(claimed, { content, push: push.right }),
+          RecordsOfOthers,
+          { among: (platformIds) => repo.recordsOfOthers(accountId, storeId, entityId, platformIds) }
+        )
         return yield* saveDecision(claimed, sent, decision)
       })
   })

@@ -214,10 +214,10 @@ export const makePostponePublication = (options: PublishingOptions) =>
 
     return (claimed: ClaimedPublication, end: AttemptEnd, error: PublishError) =>
       Effect.gen(function* () {
-        const maxSeconds = Math.min(
-          Duration.toSeconds(options.longestDelay),
-          Duration.toSeconds(options.firstDelay) * 2 ** (countAttempts(claimed) - 1)
-        )
+        const longest = Duration.toSeconds(options.longestDelay)
+        const growing = Duration.toSeconds(options.firstDelay) * 2 ** (countAttempts(claimed) - 1)
+        // While calls are paused, further attempts would be used up without a call.
+        const maxSeconds = end.reason === "suspended" ? longest : Math.min(longest, growing)
         // At least half of the maximum: after an unknown outcome, the store needs time to finish its work.
         const delaySeconds = maxSeconds * (yield* Random.nextRange(0.5, 1))
         const isSaved = yield* transaction.run(repo.postpone(claimed, end, error, delaySeconds))

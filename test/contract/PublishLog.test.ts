@@ -4,6 +4,8 @@ import type { EntityId, PublicationId } from "../../src/model/Ids.ts"
 import type { Store } from "../../src/model/Store.ts"
 import type { DemoFailure } from "../../src/platform/demo/DemoShop.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { PlatformUnavailable } from "../../src/platform/PlatformErrors.ts"
 import { defaultPublishingOptions, layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
@@ -125,6 +127,29 @@ for (const engine of featureServiceEngines) {
             ]
           )
         }).pipe(Effect.provide(layerWorkers.pipe(Layer.provideMerge(recordingTo(lines)))))
+      })
+
+      it.effect("says that the next attempt waits longer while calls to a failing store are paused", () => {
+        const lines: Array<Line> = []
+        const paused = Layer.effect(
+          PlatformClient,
+          Effect.map(PlatformClient, (platform) => ({
+            ...platform,
+            publish: () => new PlatformUnavailable({ reason: "suspended" })
+          }))
+        )
+        const hourly = Publishing.layerWith({
+          ...defaultPublishingOptions,
+          firstDelay: Duration.millis(2),
+          longestDelay: Duration.hours(1),
+          pollEvery: Duration.millis(10)
+        }).pipe(Layer.provide([paused, StoreAccess.layer, FaultInjector.layer]))
+        return Effect.gen(function* () {
+          yield* withFailing("error", () =>
+            Effect.asVoid(Effect.repeat(Effect.sleep("5 millis"), { until: () => lines.length > 0 }))
+          )
+          assert.match(lines[0]?.message ?? "", /the next one is in \d{4}(\.\d)? s$/)
+        }).pipe(Effect.provide(layerWorkers.pipe(Layer.provideMerge(hourly), Layer.provideMerge(recordingTo(lines)))))
       })
     })
   })

@@ -200,6 +200,11 @@ for (const engine of featureServiceEngines) {
                 demoPlatformId("media", picture)
               ]
             )
+            const { recordsOfOthers } = yield* PublicationsRepo
+            const [ofProduct, ofVariant] = [demoPlatformId("product", product), demoPlatformId("variant", small)]
+            const records = [ofProduct, ofVariant, "demo://product/0"]
+            assert.deepStrictEqual(yield* recordsOfOthers(accountId, store.id, product, records), new Set([ofVariant]))
+            assert.deepStrictEqual(yield* recordsOfOthers(accountId, nowhere, product, records), new Set<string>())
             assert.deepStrictEqual(yield* outcomes(record.id), [["published", null]])
           })
         )

@@ -706,6 +706,7 @@ const publishing = (round: number) =>
     const last = yield* claim
     yield* repo.storeVersions(accountId, storeId, [entityId])
     yield* repo.memberVersions(accountId, storeId, [entityId])
+    yield* repo.recordsOfOthers(accountId, storeId, entityId, ["gid://shopify/Product/1"])
     yield* repo.requestedAgain(accountId, storeId, [entityId], id)
     yield* repo.broughtAgain(accountId, storeId, [entityId], id)
     assert.isTrue(yield* repo.finish(last, { outcome: "refused", reason: "SERVER" }, "failed", error))

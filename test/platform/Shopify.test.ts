@@ -1,13 +1,16 @@
+import { HttpClient, HttpClientError } from "@effect/platform"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, describe, layer } from "@effect/vitest"
 import { Chunk, Duration, Effect, Exit, Layer, Option, Stream } from "effect"
 import { EntityId, PublicationId } from "../../src/model/Ids.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import type { PlatformReadError, PlatformWriteError } from "../../src/platform/PlatformErrors.ts"
 import { Publication } from "../../src/platform/Publication.ts"
+import { makeShopifyPlatform } from "../../src/platform/shopify/ShopifyAdapter.ts"
 import { WriteDeadline } from "../../src/platform/WriteDeadline.ts"
 import { again, aProduct, attributesOf, aVariant } from "../../src/testing/platform/Publications.ts"
 import { adminSchema } from "./AdminSchema.ts"
-import { aStore, layerServer, layerShopify, openShop, tokenOf } from "./PlatformShops.ts"
+import { aStore, layerServer, layerShopify, openShop, testOptions, tokenOf } from "./PlatformShops.ts"
 import { aCollection, productsOf } from "./ShopifyCatalog.ts"
 import type { Fault } from "./ShopifyServer.ts"
 
@@ -48,7 +51,11 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       ["html", 1, unavailable("nonsense", why.nonsense), 1],
       ["odd", 1, unavailable("nonsense", why.nonsense), 1],
       ["refused", 1, refusal("ACCESS_DENIED", "Access denied for field."), 1],
-      ["frozen", 1, refusal("SHOP_FROZEN", "The store is frozen until its bill is paid."), 1]
+      ["frozen", 1, refusal("SHOP_FROZEN", "The store is frozen until its bill is paid."), 1],
+      ["moved", 1, refusal("HTTP_301", "The store's platform refuses the request with the HTTP status 301."), 1],
+      ["malformed", 1, refusal("HTTP_400", "The store's platform refuses the request with the HTTP status 400."), 1],
+      // Shopify takes requests for an attack that are none. The next one passes.
+      ["rejected", 9, unavailable("throttled", why.throttled), 5]
     ]
     for (const [fault, times, outcome, asked] of reads)
       it.effect(`a read with the fault ${fault} is sent ${asked} times and fails with a typed error`, () =>
@@ -85,6 +92,8 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       ["lost", unknown("transport", why.transport), 1],
       ["half", unknown("transport", why.transport), 1],
       ["html", unknown("nonsense", why.nonsense), 0],
+      ["moved", refusal("HTTP_301", "The store's platform refuses the request with the HTTP status 301."), 0],
+      ["malformed", refusal("HTTP_400", "The store's platform refuses the request with the HTTP status 400."), 0],
       ["refused", refusal("ACCESS_DENIED", "Access denied for field."), 0]
     ]
     for (const [fault, outcome, made] of writes)
@@ -109,17 +118,40 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
           })
       )
 
-    it.effect("a throttled write had no effect and is sent again", () =>
+    it.effect.each(["throttled", "rejected"] as const)("a %s write had no effect and is sent again", (fault) =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
         const shop = yield* openShop
-        shop.script("SetProduct", "throttled", 2)
+        shop.script("SetProduct", fault, 2)
         yield* publish(shop.store, aProduct())
         assert.lengthOf(
           shop.asked().filter((name) => name === "SetProduct"),
           3
         )
       })
+    )
+
+    it.effect("a write whose connection was not made in time had no effect", () =>
+      Effect.gen(function* () {
+        const { server, store } = yield* openShop
+        const http = yield* HttpClient.HttpClient
+        const failing = HttpClient.make((request) =>
+          request.body._tag === "Uint8Array" && new TextDecoder().decode(request.body.body).includes("SetProduct")
+            ? new HttpClientError.RequestError({
+                request,
+                reason: "Transport",
+                cause: Object.assign(new Error("Connect Timeout Error"), { code: "UND_ERR_CONNECT_TIMEOUT" })
+              })
+            : http.execute(request)
+        )
+        const { publish } = yield* makeShopifyPlatform({ ...testOptions, originOf: () => server.origin }).pipe(
+          Effect.provideService(HttpClient.HttpClient, failing)
+        )
+        assert.deepEqual(
+          told(yield* Effect.flip(publish(store, aProduct()))),
+          unavailable("transport", why.transport) as never
+        )
+      }).pipe(Effect.scoped, Effect.provide(NodeHttpClient.layer))
     )
 
     it.effect("a call is repeated no earlier than Retry-After says", () =>
@@ -165,6 +197,25 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
           ...refusal("ACCESS_DENIED", "Access denied for field. The store has taken the other values of this publish."),
           isPartlyWritten: true
         } as never)
+      })
+    )
+
+    it.effect("a refusal that asks to try again is no refusal of the values", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { shop, store } = yield* openShop
+        const publication = aProduct()
+        const original = { productSet: shop.productSet, metafieldsSet: shop.metafieldsSet }
+        const userErrors = (code: string) => [{ field: null, message: "Something went wrong, please try again.", code }]
+        shop.productSet = () => ({ product: null, userErrors: userErrors("GENERIC_ERROR") }) as never
+        const tried = unknown("server", why.server) as never
+        assert.deepEqual(told(yield* Effect.flip(publish(store, publication))), tried)
+        shop.productSet = original.productSet
+        shop.metafieldsSet = () => ({ metafields: null, userErrors: userErrors("INTERNAL_ERROR") }) as never
+        assert.deepEqual(told(yield* Effect.flip(publish(store, publication))), tried)
+        shop.metafieldsSet = original.metafieldsSet
+        const published = yield* publish(store, publication)
+        assert.deepStrictEqual(yield* readBack(store, publication), Option.some(published))
       })
     )
 
@@ -293,6 +344,38 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
           type: "number_integer",
           value: "5"
         })
+      })
+    )
+
+    it.effect("a product with many variants is found by the SKU of one of them, in few calls", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const { asked, shop, store } = yield* openShop
+        const made = (sku: string) =>
+          shop.productSet({
+            identifier: { handle: sku },
+            input: {
+              title: sku,
+              handle: sku,
+              productOptions: [{ name: "Size", values: [{ name: "S" }] }],
+              variants: [{ optionValues: [{ optionName: "Size", name: "S" }], inventoryItem: { sku } }]
+            }
+          }).product
+        // Two products have the SKU of the first variant, so it does not tell which one it is.
+        made("jumper-0")
+        made("JUMPER-0")
+        shop.products.forEach((product) => {
+          for (const variant of product.variantList) variant.sku = "JUMPER-0"
+        })
+        const product = made("JUMPER-55")
+        const variants = Array.from({ length: 60 }, (_, size) => aVariant(String(size)))
+        const publication = { ...aProduct(), variants }
+        const { platformIds } = yield* publish(store, publication)
+        assert.strictEqual(platformIds.get(publication.entityId), product?.id)
+        assert.lengthOf(
+          asked().filter((name) => name === "VariantsBySku"),
+          3
+        )
       })
     )
 

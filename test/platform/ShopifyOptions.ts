@@ -34,6 +34,20 @@ export const optionErrors = (
     )
   )
 
+/** Refusals of names of option values that are linked to a metafield. */
+export const linkedErrors = ({ isLinked = false }: Product, variants: ReadonlyArray<Input>) =>
+  variants.flatMap(({ optionValues = [] }, index) =>
+    isLinked && optionValues.length > 0
+      ? [
+          {
+            field: ["variants", String(index), "optionValues", "0", "name"],
+            message: "Cannot set name for an option value linked to a metafield.",
+            code: "CANNOT_SET_NAME_FOR_LINKED_OPTION_VALUE"
+          }
+        ]
+      : []
+  )
+
 /** Refusals of variants with the option values of another variant. */
 export const takenErrors = ({ variantList }: Product, variants: ReadonlyArray<Input>) =>
   variants.flatMap(({ id, optionValues }, index) => {

@@ -486,6 +486,83 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
       })
     )
 
+    it.effect("an SEO title, which Shopify lists as a metafield too, is not replaced by an earlier one", () =>
+      Effect.gen(function* () {
+        const { find, publish, readBack } = yield* PlatformClient
+        const { shop, store } = yield* openShop
+        const first = aProduct()
+        const { platformIds } = yield* publish(store, first)
+        const [live] = shop.products.values()
+        const record = Option.getOrThrow(yield* find(store, "product", again(first, platformIds)))
+        assert.deepStrictEqual(
+          Object.keys(record.attributes).filter((key) => key.startsWith("global.")),
+          []
+        )
+        // A refresh may have taken the metafields for others of the product.
+        const earlier = attributesOf({ "global.title_tag": "Old title", "global.description_tag": "Old words" })
+        const values = attributesOf({ seo_title: "New title", seo_description: "New words" })
+        const later = { ...again(first, platformIds), attributes: { ...first.attributes, ...values, ...earlier } }
+        for (let times = 0; times < 2; times++) {
+          yield* publish(store, later)
+          assert.deepEqual(live?.values.seo, { title: "New title", description: "New words" })
+          assert.isTrue(Option.isSome(yield* readBack(store, later)))
+        }
+      })
+    )
+
+    it.effect("the order of more than 250 variants is sent in parts", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { asked, shop, store } = yield* openShop
+        const variants = Array.from({ length: 300 }, (_, index) =>
+          entity({ sku: `JUMPER-${index}`, option1: String(index % 20), option2: String(Math.floor(index / 20)) })
+        )
+        const options = JSON.stringify(["Size", "Colour"].map((name) => ({ name, values: [] })))
+        const product = { ...aProduct(), attributes: attributesOf({ title: "Jumper", options }), variants, media: [] }
+        const { platformIds } = yield* publish(store, product)
+        const later = again({ ...product, variants: [...variants].reverse() }, platformIds)
+        yield* publish(store, later)
+        const [live] = shop.products.values()
+        assert.deepStrictEqual(
+          live?.variantList.map(({ sku }) => sku),
+          variants.map(({ attributes }) => attributes.sku?.value ?? "").reverse()
+        )
+        assert.lengthOf(
+          asked().filter((name) => name === "OrderVariants"),
+          2
+        )
+        assert.isTrue(Option.isSome(yield* readBack(store, later)))
+      })
+    )
+
+    it.effect("the price of a variant is published if its option values are linked to metafields", () =>
+      Effect.gen(function* () {
+        const { publish } = yield* PlatformClient
+        const { shop, store } = yield* openShop
+        const variant = yield* publishVariant(store)
+        const [live] = shop.products.values()
+        assert.isDefined(live)
+        live.isLinked = true
+        yield* publish(store, variant({ price: "79.00" }))
+        assert.strictEqual(live.variantList[0]?.price, "79.00")
+        const refused = yield* Effect.flip(publish(store, variant({ option1: "Small" })))
+        assert.include(refused.message, "Cannot set name for an option value linked to a metafield.")
+      })
+    )
+
+    it.effect("a result of a bulk operation whose records are not behind their parents is refused", () =>
+      Effect.gen(function* () {
+        const { pull } = yield* PlatformClient
+        const { server, shop, store } = yield* openShop
+        fillShop(shop, 2)
+        // The first file has pictures, which have no parents.
+        server.script("", "BulkFile", "scattered", 2)
+        const failed = yield* Effect.flip(Stream.runDrain(pull(store)))
+        server.repair("")
+        assert.deepInclude({ ...failed }, { _tag: "PlatformUnavailable", reason: "nonsense" })
+      })
+    )
+
     it.effect("metafields of other apps and reserved ones are not sent to a shop that lacks them", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
@@ -590,17 +667,22 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
         })
         const product = { ...aProduct(), variants }
         const published = yield* publish(store, product)
-        const [live] = shop.products.values()
-        assert.deepStrictEqual(
-          live?.variantList.map(({ metafieldValues }) => metafieldValues.map(({ key }) => key).sort()),
-          Array(400).fill(["bleach", "dry", "entity_id", "iron", "spin", "wash_at"])
-        )
+        const keysOfVariants = () =>
+          [...shop.products.values()].flatMap(({ variantList }) =>
+            variantList.map(({ metafieldValues }) => metafieldValues.map(({ key }) => key).sort())
+          )
+        const expected = Array(400).fill(["bleach", "dry", "entity_id", "iron", "spin", "wash_at"])
+        assert.deepStrictEqual(keysOfVariants(), expected)
         const called = asked().filter((name) => name.startsWith("Set"))
         assert.deepStrictEqual(called.slice(0, 2), ["SetProduct", "SetMetafields"])
         // 336 variants have their metafields in the first call: 10 + 400 * 0.2 + 1.9 + 336 * 2.4 points are below 900. The other 64
         // and the product have 386 metafields.
         assert.lengthOf(called, 17)
         assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, product)), published)
+        // Somebody has deleted the product in the shop.
+        shop.products.clear()
+        yield* publish(store, again(product, published.platformIds))
+        assert.deepStrictEqual(keysOfVariants(), expected)
       })
     )
 

@@ -3,7 +3,7 @@ import {
   type Collection,
   connection,
   type Input,
-  type Metafield,
+  listedMetafields,
   membersOf,
   type Owner,
   type Product,
@@ -30,13 +30,13 @@ const isSoughtFile = (query: string, { __typename, filename, processing }: ShopF
     return start === undefined ? filename === text : filename.startsWith(start.replaceAll(/\\(.)/g, "$1"))
   })
 
-const metafields = ({ id, metafieldValues }: Owner) => ({
+const metafields = (owner: Owner) => ({
   metafields: (page: Input) =>
     connection(
-      metafieldValues.map((field: Metafield) => ({
+      listedMetafields(owner).map((field) => ({
         ...field,
         __typename: "Metafield",
-        id: `${id}/${field.namespace}/${field.key}`
+        id: `${owner.id}/${field.namespace}/${field.key}`
       })),
       page
     )
@@ -150,12 +150,12 @@ export const rootOf = (shop: ShopifyShop) => {
     productVariant: (input: Input) => variantOrNull(shop.findVariant(input)),
     productVariantByIdentifier: ({ identifier }: Input) => variantOrNull(shop.findVariant(identifier)),
     productVariants: ({ query, ...page }: Input) => {
-      const { text } = sought(query)
+      const texts = new Set(query.split(" OR ").map((part: string) => sought(part).text?.toLowerCase()))
       const variants = products().flatMap((product) =>
         product.variantList.map((variant) => variantNode(product, variant))
       )
       return connection(
-        variants.filter(({ sku }) => sku.toLowerCase() === text?.toLowerCase()),
+        variants.filter(({ sku }) => texts.has(sku.toLowerCase())),
         page
       )
     },

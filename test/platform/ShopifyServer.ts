@@ -8,7 +8,8 @@ import { type Input, ShopifyShop } from "./ShopifyShop.ts"
 
 /**
  * How a request fails. `lost`: it is executed, and the connection is closed before the answer; `half`: it is executed,
- * and half of the answer is sent; `short`: a file lacks its last record but ends correctly.
+ * and half of the answer is sent; `short`: a file lacks its last record but ends correctly; `scattered`: the first line of a file
+ * that has a parent is its last one.
  */
 export type Fault =
   | "throttled"
@@ -22,6 +23,10 @@ export type Fault =
   | "lost"
   | "half"
   | "short"
+  | "scattered"
+  | "moved"
+  | "malformed"
+  | "rejected"
   | "html"
   | "odd"
   | "refused"
@@ -79,6 +84,11 @@ function* repeatedFile(lines: ReadonlyArray<string>, times: number) {
 const isRoot = (line: string) => JSON.parse(line).__parentId === undefined
 
 const startOfLastRoot = (lines: ReadonlyArray<string>) => lines.slice(0, lines.findLastIndex(isRoot)).join("\n").length
+
+const scattered = (lines: ReadonlyArray<string>) => {
+  const child = lines.find((line) => !isRoot(line)) ?? ""
+  return `${[...lines.filter((line) => line !== child), child].join("\n")}\n`
+}
 
 const maxElements = 250
 
@@ -204,7 +214,8 @@ export class ShopifyServer {
       if (fault === "half") {
         response.writeHead(200, { "content-length": Buffer.byteLength(file) })
         response.write(file.slice(0, file.length / 2), () => response.destroy())
-      } else response.writeHead(200).end(fault === "short" ? file.slice(0, startOfLastRoot(lines)) : file)
+      } else if (fault === "scattered") response.writeHead(200).end(scattered(lines))
+      else response.writeHead(200).end(fault === "short" ? file.slice(0, startOfLastRoot(lines)) : file)
     }
   }
 
@@ -256,6 +267,12 @@ export class ShopifyServer {
         return response.writeHead(503).end("<html>Service Unavailable</html>")
       case "frozen":
         return response.writeHead(402).end("{}")
+      case "moved":
+        return response.writeHead(301, { location: `${this.origin}/elsewhere` }).end("<html>Moved</html>")
+      case "malformed":
+        return response.writeHead(400).end('{"errors":{"query":"Required parameter missing or invalid"}}')
+      case "rejected":
+        return response.writeHead(430).end("<html>Your connection needs to be verified</html>")
       case "html":
         return response.end("<html>Something went wrong</html>")
       case "odd":

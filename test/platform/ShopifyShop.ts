@@ -1,4 +1,4 @@
-import { addValues, complaint, namesOf, optionErrors, takenErrors } from "./ShopifyOptions.ts"
+import { addValues, complaint, linkedErrors, namesOf, optionErrors, takenErrors } from "./ShopifyOptions.ts"
 
 /**
  * A shop in memory, in the form that the resolvers of Shopify's schema read. Fields have Shopify's names; methods take
@@ -55,6 +55,8 @@ export interface Variant extends Owner {
 
 export interface Product extends Owner {
   values: Record<string, unknown>
+  /** Whether the values of its options are linked to metafields. */
+  isLinked?: boolean
   optionList: ReadonlyArray<{ readonly name: string; readonly values: ReadonlyArray<string> }>
   gallery: Array<string>
   variantList: Array<Variant>
@@ -102,6 +104,28 @@ const merged = (there: ReadonlyArray<Metafield>, more: ReadonlyArray<Metafield>)
   ...there.filter((field) => !more.some(({ key, namespace }) => key === field.key && namespace === field.namespace)),
   ...more.map(({ key, namespace, type, value }) => ({ key, namespace, type, value }))
 ]
+
+type Described = Owner & Partial<Pick<Product, "values">>
+
+/** Shopify keeps the SEO title and description of a product or collection in metafields, and lists these too. */
+const seoTags: Readonly<Record<string, string>> = { title_tag: "title", description_tag: "description" }
+
+const seoOf = ({ values = {} }: Described) => (values.seo ?? {}) as Readonly<Record<string, string | undefined>>
+
+/** The metafields of a record as Shopify lists them. */
+export const listedMetafields = (owner: Described): ReadonlyArray<Metafield> => [
+  ...owner.metafieldValues,
+  ...Object.entries(seoTags).flatMap(([key, name]) => {
+    const value = seoOf(owner)[name] ?? ""
+    return value === "" ? [] : [{ namespace: "global", key, type: "single_line_text_field", value }]
+  })
+]
+
+const setMetafield = (owner: Described, field: Metafield) => {
+  const name = field.namespace === "global" ? seoTags[field.key] : undefined
+  if (name === undefined || owner.values === undefined) owner.metafieldValues = merged(owner.metafieldValues, [field])
+  else owner.values.seo = { ...seoOf(owner), [name]: field.value }
+}
 
 const reserved: ReadonlySet<string> = new Set(["shopify_standard", "protected", "shopify-l10n-fields"])
 
@@ -380,7 +404,11 @@ export class ShopifyShop {
       ...variantErrors(variants),
       ...(product === undefined
         ? []
-        : [...optionErrors(namesOf(product), variants, "OPTION_DOES_NOT_EXIST"), ...takenErrors(product, variants)])
+        : [
+            ...linkedErrors(product, variants),
+            ...optionErrors(namesOf(product), variants, "OPTION_DOES_NOT_EXIST"),
+            ...takenErrors(product, variants)
+          ])
     ]
     if (refused.length > 0) return { userErrors: refused }
     for (const input of variants) {
@@ -394,8 +422,11 @@ export class ShopifyShop {
   }
 
   variantsReorder({ positions, productId }: Input) {
-    const place = new Map<string, number>(positions.map(({ id, position }: Input) => [id, position]))
-    this.products.get(productId)?.variantList.sort((a, b) => (place.get(a.id) ?? 999) - (place.get(b.id) ?? 999))
+    const variants = this.products.get(productId)?.variantList ?? []
+    for (const { id, position } of positions) {
+      const place = variants.findIndex((variant) => variant.id === id)
+      variants.splice(position - 1, 0, ...variants.splice(place, 1))
+    }
     return { userErrors: [] }
   }
 
@@ -409,7 +440,7 @@ export class ShopifyShop {
       const owner = this.owners().find(({ id }) => id === ownerId)
       if (owner === undefined)
         return { metafields: null, ...complaint(["metafields", "0", "ownerId"], "Owner does not exist", "INVALID") }
-      owner.metafieldValues = merged(owner.metafieldValues, [field])
+      setMetafield(owner, field)
     }
     return { metafields: [], userErrors: [] }
   }

@@ -266,7 +266,7 @@ export const BulkState = Struct({
 
 export const ProductById = Struct({ product: NullOr(LiveProduct) })
 export const ProductByIdentifier = Struct({ productByIdentifier: NullOr(LiveProduct) })
-export const VariantsBySku = Struct({ productVariants: nodes(Struct({ id: Str, sku: NullOr(Str), product: Id })) })
+export const VariantsBySku = Struct({ productVariants: page(Struct({ id: Str, sku: NullOr(Str), product: Id })) })
 export const ProductVariants = Struct({ product: NullOr(Struct({ variants: page(LiveVariant) })) })
 const OwnedVariant = Struct({ ...variantValues, ...metafields, product: Id })
 export type OwnedVariant = typeof OwnedVariant.Type

@@ -36,6 +36,15 @@ const decodeFile = decode(Answers.FileValues)
 /** Converts the lines of one root node to records. The lines of its child nodes follow the line of the root. */
 type Reading = (lines: ReadonlyArray<Line>) => Either.Either<ReadonlyArray<PlatformRecord>, PlatformUnavailable>
 
+/**
+ * Whether the parent of each line is in its group. Lines of another root would be left out, and an import would treat these records as
+ * deleted.
+ */
+const isComplete = ([root, ...others]: ReadonlyArray<Line>): boolean => {
+  const ids = new Set([root, ...others].map((line) => line?.id))
+  return root?.__parentId === undefined && others.every(({ __parentId }) => ids.has(__parentId))
+}
+
 const metafieldsUnder = (lines: ReadonlyArray<Line>, id: string) =>
   Either.all(lines.filter((line) => line.__parentId === id && "namespace" in line).map(decodeMetafield))
 
@@ -170,7 +179,7 @@ const bulk = (
           : groupsByRoot(client, url).pipe(
               Stream.mapEffect((lines) => {
                 found += 1
-                return reading(lines)
+                return isComplete(lines) ? reading(lines) : Either.left(nonsense)
               }),
               Stream.mapConcatChunk((some) => Chunk.unsafeFromArray([...some]))
             )

@@ -168,8 +168,8 @@ export const productByHandle = `query ProductByHandle($handle: String!) {
   productByIdentifier(identifier: { handle: $handle }) { ${liveProduct} }
 }`
 
-export const variantsBySku = `query VariantsBySku($query: String!) {
-  productVariants(first: 50, query: $query) { nodes { id sku product { id } } }
+export const variantsBySku = `query VariantsBySku($query: String!, $after: String) {
+  productVariants(first: 250, query: $query, after: $after) { nodes { id sku product { id } } ${pageInfo} }
 }`
 
 /** Costs about 200 points, and one query may cost 1,000: Shopify counts 250 nodes of a list as 12, also in a list of lists. */

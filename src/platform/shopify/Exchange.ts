@@ -60,7 +60,8 @@ const neverConnected: ReadonlySet<unknown> = new Set([
   "EAI_AGAIN",
   "EHOSTUNREACH",
   "ENETUNREACH",
-  "EHOSTDOWN"
+  "EHOSTDOWN",
+  "UND_ERR_CONNECT_TIMEOUT"
 ])
 
 const codesOf = (cause: unknown): ReadonlyArray<unknown> =>
@@ -82,6 +83,13 @@ const refusals: Readonly<Record<number, PlatformRefused>> = {
   404: refuse("SHOP_NOT_FOUND", "There is no such store on the platform."),
   423: refuse("SHOP_LOCKED", "The store is locked by its platform.")
 }
+
+/** 430: Shopify takes some requests for an attack, from time to time and for no fault of theirs. */
+const busyStatuses: ReadonlySet<number> = new Set([429, 430])
+
+/** A redirect or another 4xx. The call had no effect, and its repetition would be refused too. */
+const refusedWith = (status: number) =>
+  refuse(`HTTP_${status}`, `The store's platform refuses the request with the HTTP status ${status}.`)
 
 const serverErrors: ReadonlySet<string> = new Set(["INTERNAL_SERVER_ERROR", "TIMEOUT"])
 
@@ -105,11 +113,12 @@ const readResponse = ({ body, retryAfter, status }: Received): Either.Either<Ans
   const refusal = refusals[status]
   if (refusal !== undefined) return Either.left(refusal)
   const later = { retryAfterMillis: retryAfterMillis(retryAfter) }
-  if (status === 429) return Either.left(new NoAnswer({ reason: "throttled", isHarmless: true, ...later }))
-  if (status >= 500) return Either.left(new NoAnswer({ reason: "server", isHarmless: false, ...later }))
+  if (busyStatuses.has(status)) return Either.left(new NoAnswer({ reason: "throttled", isHarmless: true, ...later }))
+  if (status >= 500 || status === 408)
+    return Either.left(new NoAnswer({ reason: "server", isHarmless: false, ...later }))
   const answer = Either.getOrNull(decodeAnswer(body))
   if (answer === null || (answer.data === undefined && answer.errors === undefined))
-    return Either.left(new NoAnswer({ reason: "nonsense", isHarmless: false }))
+    return Either.left(status < 300 ? new NoAnswer({ reason: "nonsense", isHarmless: false }) : refusedWith(status))
   return Either.right(answer)
 }
 

@@ -1,10 +1,11 @@
-import { Chunk, Effect, Option, type Schema, Stream } from "effect"
+import { Array as Arr, Chunk, Effect, Option, type Schema, Stream } from "effect"
 import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import { handleOf } from "../../model/SameValue.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import type { PlatformReadError } from "../PlatformErrors.ts"
 import type { ProductPublication, PublishedEntity, VariantPublication } from "../Publication.ts"
+import { RecordsOfOthers } from "../RecordsOfOthers.ts"
 import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
@@ -33,6 +34,9 @@ export const pages = <A, I, N>(
 const allPages = <A, I, N>(...list: Parameters<typeof pages<A, I, N>>) =>
   Effect.map(Stream.runCollect(pages<A, I, N>(...list)), (chunk) => Chunk.toReadonlyArray(chunk))
 
+/** A call for each SKU would take longer than an attempt may: a product can have 2,048 variants. */
+const skusInOneCall = 25
+
 /** A search term for exactly this text (https://shopify.dev/api/usage/search-syntax). */
 const term = (field: string, text: string) => `${field}:"${text.replaceAll(/["\\]/g, "\\$&")}"`
 
@@ -60,6 +64,14 @@ const first = <A extends Parameters<typeof isOurs>[0]>(
     Effect.succeed(null)
   )
 
+/** A record that was found by a value that several entities can have. Null: the catalog has it as another entity. */
+const unlessOfOther = <A extends { readonly id: string }>(lookup: Found<A>): Found<A> =>
+  Effect.gen(function* () {
+    const found = yield* lookup
+    const { among } = yield* RecordsOfOthers
+    return found === null || (yield* among([found.id])).has(found.id) ? null : found
+  })
+
 /** Finds our entities in a store. */
 export const makeLookups = (client: ShopifyClient) => ({
   ...makeProductLookups(client),
@@ -82,20 +94,32 @@ const makeProductLookups = (client: ShopifyClient) => {
   const productByEntity = (store: PlatformStore, entityId: EntityId): Found<Answers.LiveProduct> =>
     productByIdentifier(store, Documents.productByCustomId, { customId: customIdOf(entityId) })
 
-  /** The product with this SKU, if there is exactly one. */
-  const productBySku = (store: PlatformStore, sku: string): Found<Answers.LiveProduct> =>
-    sku === ""
-      ? Effect.succeed(null)
-      : Effect.flatMap(
-          read(store, Documents.variantsBySku, Answers.VariantsBySku, { query: term("sku", sku) }),
-          ({ productVariants }) => {
-            const products = new Set(
-              productVariants.nodes.filter((node) => node.sku === sku).map(({ product }) => product.id)
-            )
-            const [only] = products
-            return only === undefined || products.size > 1 ? Effect.succeed(null) : productById(store, only)
-          }
+  /** The product of the entity, or of none, that is the only one with one of these SKUs. */
+  const productBySkus = (
+    store: PlatformStore,
+    entityId: EntityId,
+    skus: ReadonlyArray<string>
+  ): Found<Answers.LiveProduct> =>
+    Effect.flatMap(
+      allPages(
+        client,
+        store,
+        Documents.variantsBySku,
+        Answers.VariantsBySku,
+        { query: skus.map((sku) => term("sku", sku)).join(" OR ") },
+        ({ productVariants }) => productVariants
+      ),
+      (variants) => {
+        const found = skus.flatMap((sku) => {
+          const products = new Set(variants.filter((each) => each.sku === sku).map(({ product }) => product.id))
+          return products.size === 1 ? [...products] : []
+        })
+        return first(
+          entityId,
+          Arr.dedupe(found).map((id) => unlessOfOther(productById(store, id)))
         )
+      }
+    )
 
   /** Finds a product by platform id, then by our entity id, and if the platform id is unknown by SKU and handle. */
   const product = (
@@ -104,10 +128,13 @@ const makeProductLookups = (client: ShopifyClient) => {
   ): Found<Answers.LiveProduct> => {
     if (platformId !== null) return first(entityId, [productById(store, platformId), productByEntity(store, entityId)])
     const handle = handleOf(valueOf(attributes, "handle"))
+    const skus = Arr.dedupe(variants.map((variant) => valueOf(variant.attributes, "sku"))).filter((sku) => sku !== "")
     return first(entityId, [
       productByEntity(store, entityId),
-      ...variants.map((variant) => productBySku(store, valueOf(variant.attributes, "sku"))),
-      handle === "" ? Effect.succeed(null) : productByIdentifier(store, Documents.productByHandle, { handle })
+      ...Arr.chunksOf(skus, skusInOneCall).map((some) => productBySkus(store, entityId, some)),
+      handle === ""
+        ? Effect.succeed(null)
+        : unlessOfOther(productByIdentifier(store, Documents.productByHandle, { handle }))
     ])
   }
 
@@ -139,7 +166,10 @@ const makeProductLookups = (client: ShopifyClient) => {
       const ours = yield* variantByEntity(store, entityId)
       if (ours?.product.id === productPlatformId) return ours
       const live = yield* variantsOf(store, productPlatformId)
-      return matchVariants([publication], live).get(entityId) ?? null
+      const { among } = yield* RecordsOfOthers
+      const others = yield* among(live.map(({ id }) => id))
+      const free = live.filter(({ id }) => !others.has(id))
+      return matchVariants([publication], free).get(entityId) ?? null
     })
 
   return { product, productByEntity, productById, variant, variantByEntity, variantById, variantsOf }
@@ -170,7 +200,9 @@ const makeCollectionLookups = (client: ShopifyClient) => {
     const handle = handleOf(valueOf(attributes, "handle"))
     return first(entityId, [
       collectionByEntity(store, entityId),
-      handle === "" ? Effect.succeed(null) : collectionByIdentifier(store, Documents.collectionByHandle, { handle })
+      handle === ""
+        ? Effect.succeed(null)
+        : unlessOfOther(collectionByIdentifier(store, Documents.collectionByHandle, { handle }))
     ])
   }
 

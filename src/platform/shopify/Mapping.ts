@@ -18,6 +18,12 @@ import type {
 export const idMetafield = { namespace: "catalog", key: "entity_id" }
 const idKey = `${idMetafield.namespace}.${idMetafield.key}`
 
+/**
+ * Metafields that are no attributes. Shopify keeps the SEO title and description in two of them: sent beside `seo`, an older copy would
+ * replace the new value.
+ */
+const ownKeys: ReadonlySet<string> = new Set([idKey, "global.title_tag", "global.description_tag"])
+
 export const customIdOf = (entityId: EntityId) => ({ ...idMetafield, value: entityId })
 
 const isEntityId = Schema.is(EntityId)
@@ -39,7 +45,7 @@ const toAttributes = (kind: EntityKind, texts: Texts, metafields: ReadonlyArray<
   ...Object.fromEntries(
     metafields
       .map(({ key, namespace, type, value }) => [`${namespace}.${key}`, { value, type }] as const)
-      .filter(([key, { value }]) => key !== idKey && value !== "")
+      .filter(([key, { value }]) => !ownKeys.has(key) && value !== "")
   )
 })
 
@@ -273,6 +279,11 @@ export const optionValuesOf = ({ attributes }: PublishedEntity, names: ReadonlyA
     name: valueOf(attributes, optionKeys[index] ?? "") || (optionName === noOption.name ? noOption.value : "")
   }))
 
+/** Whether a variant of the store has exactly these option values. */
+export const hasOptions = ({ selectedOptions }: VariantValues, wanted: ReturnType<typeof optionValuesOf>): boolean =>
+  selectedOptions.length === wanted.length &&
+  selectedOptions.every(({ name, value }, index) => wanted[index]?.optionName === name && wanted[index].name === value)
+
 /** The fields of a variant that the inputs of productSet and of the bulk mutations share. */
 export const variantInput = ({ attributes }: PublishedEntity) => {
   const text = (key: string) => valueOf(attributes, key)
@@ -333,10 +344,12 @@ export const galleryInput = (media: PublishedEntity, id: string | undefined) => 
   return id === media.platformId ? { id } : { id, alt: valueOf(media.attributes, "alt") }
 }
 
+const isMetafield = (key: string) => key.includes(".") && !ownKeys.has(key)
+
 /** The metafields of a publication: all attributes whose key contains a dot. */
 export const metafieldsOf = ({ attributes }: PublishedEntity): ReadonlyArray<MetafieldValues> =>
   Object.entries(attributes)
-    .filter(([key]) => key.includes("."))
+    .filter(([key]) => isMetafield(key))
     .map(([name, { type, value }]) => {
       const dot = name.lastIndexOf(".")
       return { namespace: name.slice(0, dot), key: name.slice(dot + 1), type, value }
@@ -390,7 +403,7 @@ export const holds = (kind: EntityKind, { attributes }: PublishedEntity, theirs:
     )
 
 const metafieldKeys = (attributes: Attributes) =>
-  Object.entries(attributes).flatMap(([key, { type }]) => (key.includes(".") ? [{ key, type }] : []))
+  Object.entries(attributes).flatMap(([key, { type }]) => (isMetafield(key) ? [{ key, type }] : []))
 
 /** Pairs each of our variants with at most one of the store's: by entity id, platform id, SKU, then option values. */
 export const matchVariants = <Live extends LiveVariant>(

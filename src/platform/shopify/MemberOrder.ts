@@ -1,6 +1,5 @@
 import { Array as Arr, Effect } from "effect"
 import type { PlatformStore } from "../PlatformClient.ts"
-import { PlatformUnavailable, type PlatformWriteError } from "../PlatformErrors.ts"
 import * as Answers from "./Answers.ts"
 import { maxElements, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
@@ -70,10 +69,6 @@ export const awaitJob = (client: ShopifyClient, store: PlatformStore, started: A
     }
   })
 
-/** Whether Shopify refused moves because it still makes others in the same collection. */
-const isReordering = (error: PlatformWriteError) =>
-  error._tag === "PlatformRefused" && error.code === "TOO_MANY_ATTEMPTS_TO_REORDER_PRODUCTS"
-
 /** Puts the members of a collection into the wanted order, and waits until they are. `current`: their order now. */
 export const orderMembers = (
   client: ShopifyClient,
@@ -84,9 +79,7 @@ export const orderMembers = (
 ) =>
   Effect.gen(function* () {
     for (const moves of Arr.chunksOf(movesTo(wanted, current), maxElements)) {
-      const { job } = yield* mutate(client, store, Documents.orderMembers, Answers.OrderMembers, { id, moves }).pipe(
-        Effect.catchIf(isReordering, () => new PlatformUnavailable({ reason: "throttled" }))
-      )
+      const { job } = yield* mutate(client, store, Documents.orderMembers, Answers.OrderMembers, { id, moves })
       yield* awaitJob(client, store, job)
     }
   })

@@ -8,7 +8,7 @@ import * as Answers from "./Answers.ts"
 import { maxElements, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import * as Mapping from "./Mapping.ts"
-import { failIfRefused, withNames } from "./Refusals.ts"
+import { failIfPassing, failIfRefused, withNames } from "./Refusals.ts"
 
 /** Maximum number of metafields in one call of `metafieldsSet`, of all their owners together. */
 const maxMetafields = 25
@@ -77,6 +77,7 @@ const writeGroups = <A>(
   const writeGroup = (group: ReadonlyArray<ToWrite<A>>): Effect.Effect<Answers.UserErrors, PlatformWriteError> =>
     Effect.gen(function* () {
       const userErrors = yield* write(group.map(({ input }) => input))
+      yield* failIfPassing(userErrors)
       const refused = new Set(userErrors.map(({ field }) => field?.[1]))
       const rest = group.filter((_, index) => !refused.has(String(index)))
       const refusals = withNames(userErrors, { metafields: group })

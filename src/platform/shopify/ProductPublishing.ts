@@ -1,11 +1,11 @@
-import { Effect } from "effect"
+import { Array as Arr, Effect } from "effect"
 import { titleOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
 import type { ProductPublication, PublishedEntity } from "../Publication.ts"
 import * as Answers from "./Answers.ts"
-import type { ShopifyClient } from "./Client.ts"
+import { maxElements, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import { giveFirstOption } from "./FirstOption.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
@@ -43,7 +43,8 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       yield* define(store, "PRODUCT")
       yield* define(store, "PRODUCTVARIANT")
       const current = yield* lookups.product(store, publication)
-      const isFirst = publication.platformId === null
+      // A product that was deleted in the store is made again.
+      const isFirst = publication.platformId === null || current === null
       const gallery = current?.media.nodes ?? []
       const files = yield* Effect.forEach(publication.media, (media) => lookups.galleryFile(store, media, gallery))
       // A file in processing has no name yet. It may be the one that is not found, from an attempt whose answer was lost.
@@ -59,7 +60,7 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
         input: {
           ...Mapping.productInput(publication),
           files: publication.media.map((media, index) => Mapping.galleryInput(media, files[index]?.id)),
-          ...(isFirst || current === null ? firstVariants(publication, before) : {})
+          ...(isFirst ? firstVariants(publication, before) : {})
         }
       }
       const { product } = yield* mutate(client, store, Documents.setProduct, Answers.SetProduct, sent)
@@ -154,6 +155,8 @@ const orderVariants = (
     const wanted = variants.flatMap(({ entityId }) => matched.get(entityId)?.id ?? [])
     const order = live.map(({ id }) => id).filter((id) => wanted.includes(id))
     if (wanted.every((id, index) => id === order[index])) return
-    const sent = { productId, positions: wanted.map((id, index) => ({ id, position: index + 1 })) }
-    yield* mutate(client, store, Documents.orderVariants, Answers.OrderVariants, sent)
+    const positions = wanted.map((id, index) => ({ id, position: index + 1 }))
+    // Each call fills the positions behind those of the calls before, so it does not move their variants.
+    for (const part of Arr.chunksOf(positions, maxElements))
+      yield* mutate(client, store, Documents.orderVariants, Answers.OrderVariants, { productId, positions: part })
   })

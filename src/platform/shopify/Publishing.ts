@@ -84,12 +84,12 @@ const makePublishVariant =
       const current = yield* makeLookups(client).variant(store, publication)
       const names = yield* giveFirstOption(client, store, product, publication.firstOption)
       yield* failIfOtherOptions(names, publication.firstOption)
+      const optionValues = Mapping.optionValuesOf(publication, names)
       // A variant without option values may have been requested before its product had options. It keeps the value that it has there.
-      const isLeft = current !== null && hasNoOptions(publication.attributes)
-      const input = {
-        ...Mapping.variantInput(publication),
-        ...(isLeft ? {} : { optionValues: Mapping.optionValuesOf(publication, names) })
-      }
+      // Equal values are not sent, because Shopify takes no names of values that are linked to a metafield.
+      const isLeft =
+        current !== null && (hasNoOptions(publication.attributes) || Mapping.hasOptions(current, optionValues))
+      const input = { ...Mapping.variantInput(publication), ...(isLeft ? {} : { optionValues }) }
       if (current === null) {
         const { productVariants } = yield* mutate(client, store, Documents.createVariants, Answers.CreateVariants, {
           productId,

@@ -1,6 +1,11 @@
 import { Effect, Predicate, type Schema } from "effect"
 import type { PlatformStore } from "../PlatformClient.ts"
-import { PlatformRefused, type PlatformWriteError } from "../PlatformErrors.ts"
+import {
+  type PlatformFailure,
+  PlatformRefused,
+  PlatformUnavailable,
+  type PlatformWriteError
+} from "../PlatformErrors.ts"
 import type * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 
@@ -53,9 +58,25 @@ export const failIfAny = (refusals: Answers.UserErrors): Effect.Effect<void, Pla
   })
 }
 
+/** Codes with which Shopify refuses a call only for now, whatever its values are. */
+const passingCodes: Readonly<Record<string, PlatformFailure>> = {
+  GENERIC_ERROR: "server",
+  INTERNAL_ERROR: "server",
+  FILE_LOCKED: "processing",
+  MEDIA_CANNOT_BE_MODIFIED: "processing",
+  NON_READY_STATE: "processing",
+  TOO_MANY_ATTEMPTS_TO_REORDER_PRODUCTS: "throttled"
+}
+
+/** Fails if Shopify refused the call only for now. */
+export const failIfPassing = (userErrors: Answers.UserErrors): Effect.Effect<void, PlatformUnavailable> => {
+  const [reason] = userErrors.flatMap(({ code }) => passingCodes[code ?? ""] ?? [])
+  return reason === undefined ? Effect.void : new PlatformUnavailable({ reason })
+}
+
 /** Fails if Shopify refused the input. `sent`: the variables of the call, by which the message names what was refused. */
 export const failIfRefused = (userErrors: Answers.UserErrors, sent: Readonly<Record<string, unknown>>) =>
-  failIfAny(withNames(userErrors, sent))
+  Effect.zipRight(failIfPassing(userErrors), failIfAny(withNames(userErrors, sent)))
 
 /** Runs a mutation, and fails if Shopify refused the input. Returns what the answer has under the name of the mutation. */
 export const mutate = <A extends Readonly<Record<string, { readonly userErrors: Answers.UserErrors }>>, I>(
