@@ -257,8 +257,18 @@ describe("AdminClient.layer", () => {
   /** A wait that is longer than the test, even on a slow machine. */
   const long = Duration.minutes(10)
 
-  const open = <A, E, R>(directory: string, command: Effect.Effect<A, E, R>, wait = patience) =>
-    Effect.provide(command, AdminClient.layer(inProcess(directory), wait))
+  const open = <A, E, R>(directory: string, command: Effect.Effect<A, E, R>) =>
+    Effect.provide(command, AdminClient.layer(inProcess(directory), patience))
+
+  /** Creates the account A. Returns when the database was found in use once, while the command goes on trying. */
+  const waiting = (directory: string) =>
+    Effect.gen(function* () {
+      const isRefused = yield* Deferred.make<void>()
+      const watched = Layer.tapError(inProcess(directory), () => Deferred.succeed(isRefused, undefined))
+      const command = yield* Effect.fork(Effect.provide(createAccount("A"), AdminClient.layer(watched, long)))
+      yield* Deferred.await(isRefused)
+      return command
+    })
 
   const refused = (directory: string) =>
     Effect.gen(function* () {
@@ -296,8 +306,7 @@ describe("AdminClient.layer", () => {
     Effect.gen(function* () {
       const directory = yield* temporary
       yield* EmbeddedLock.acquire(directory)
-      const command = yield* Effect.fork(open(directory, createAccount("A"), long))
-      yield* Effect.sleep("200 millis")
+      const command = yield* waiting(directory)
       yield* Layer.build(AdminServer.layer(directory).pipe(Layer.provide(AdminServices)))
       assert.strictEqual((yield* Fiber.join(command)).name, "A")
     }))
@@ -307,8 +316,7 @@ describe("AdminClient.layer", () => {
       const directory = yield* temporary
       const scope = yield* Scope.make()
       yield* Scope.extend(EmbeddedLock.acquire(directory), scope)
-      const command = yield* Effect.fork(open(directory, createAccount("A"), long))
-      yield* Effect.sleep("200 millis")
+      const command = yield* waiting(directory)
       yield* Scope.close(scope, Exit.void)
       assert.strictEqual((yield* Fiber.join(command)).name, "A")
     }))

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { BrowserContextOptions } from "playwright-core"
@@ -82,15 +81,21 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
           await status.getByText("No results").waitFor()
           assert.deepStrictEqual(await options.allTextContents(), ["Search products for “<b>zzz”"])
           // An answer that comes late for an earlier text is not shown.
+          let release = () => {}
+          const released = new Promise<void>((resolve) => {
+            release = resolve
+          })
           await page.route("**/console-api/search?search=stove", async (route) => {
-            await sleep(500)
+            await released
             await route.continue().catch(() => {})
           })
           const asked = page.waitForRequest("**/console-api/search?search=stove")
           await palette.getByRole("combobox").fill("stove")
-          await asked
+          const late = await asked
           await palette.getByRole("combobox").fill("the tent")
           await status.getByText("Results: 1").waitFor()
+          release()
+          await (await late.response())?.finished()
           assert.match(String(await options.first().textContent()), /^The tent Product/)
           // The arrows go round: up from the first is the last.
           await page.keyboard.press("ArrowUp")

@@ -59,9 +59,16 @@ export const openProxy = Effect.acquireRelease(
     const target = new URL(address)
     const sockets = new Set<Socket>()
     let isHung = false
+    let isRejecting = false
     let commands = 0
+    const nothing = () => {}
+    let afterRequest = nothing
     let delayMillis = 0
     const server = createServer((near) => {
+      if (isRejecting) {
+        near.destroy()
+        return
+      }
       const far = connect(Number(target.port || 6379), target.hostname)
       for (const [from, to] of [
         [near, far],
@@ -80,6 +87,10 @@ export const openProxy = Effect.acquireRelease(
           }
           if (delayMillis > 0 && from === far) setTimeout(pass, delayMillis)
           else pass()
+          if (from === far || !data.includes("EVALSHA")) return
+          const act = afterRequest
+          afterRequest = nothing
+          act()
         })
       }
     })
@@ -101,8 +112,24 @@ export const openProxy = Effect.acquireRelease(
       url: Redacted.make(url.href),
       /** Ends all connections and refuses new ones. */
       cut: Effect.promise(cut),
+      /** Accepts connections again, but closes each of them at once. */
+      reject: Effect.promise(() => {
+        isRejecting = true
+        return listen(port)
+      }),
       /** Accepts connections again. */
-      repair: Effect.promise(() => listen(port)),
+      repair: Effect.promise(async () => {
+        isRejecting = false
+        if (!server.listening) await listen(port)
+      }),
+      /** Waits until the next connection has sent data, or is closed. */
+      nextConnection: (event: "data" | "close") =>
+        Effect.promise(() => new Promise((resolve) => server.once("connection", (near) => near.once(event, resolve)))),
+      /** Calls `act` once, when a budget request has been sent to Redis. */
+      afterRequest: (act: () => void) =>
+        Effect.sync(() => {
+          afterRequest = act
+        }),
       /** Accepts data but does not forward it. */
       hang: (hung: boolean) =>
         Effect.sync(() => {

@@ -3,7 +3,6 @@ import { once } from "node:events"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { setTimeout } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
@@ -25,14 +24,14 @@ const folderWith = (start: string) =>
   )
 
 /** Runs `npm start` and waits until it prints its address; its process group is killed with the scope. */
-const npmStart = (folder: string) =>
+const npmStart = (folder: string, drainSeconds = 0) =>
   Effect.gen(function* () {
     const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
     const npm = yield* Effect.acquireRelease(
       Effect.sync(() =>
         spawn("npm", ["start"], {
           cwd: folder,
-          env: environment({ DATABASE_URL, PORT: "0", DRAIN_DELAY: "0" }),
+          env: environment({ DATABASE_URL, PORT: "0", DRAIN_DELAY: String(drainSeconds) }),
           detached: true,
           stdio: ["ignore", "pipe", "ignore"]
         })
@@ -56,23 +55,25 @@ const npmStart = (folder: string) =>
       }
       return assert.fail(`npm start ended: ${output}`)
     })
-    const answers = () =>
-      fetch(`${baseUrl}/healthz`).then(
-        ({ ok }) => ok,
-        () => false
+    const answer = Effect.promise(() =>
+      fetch(`${baseUrl}/readyz`).then(
+        ({ status }) => status,
+        () => "none"
       )
-    return { npm, ended: Effect.promise(() => ended), answers }
+    )
+    const signalGroup = Effect.sync(() => npm.pid !== undefined && process.kill(-npm.pid, "SIGTERM"))
+    return { npm, ended: Effect.promise(() => ended), answer, signalGroup }
   })
 
 describe.skipIf(!serverAnswers)("npm start", () => {
   layer(layerServices(2), { excludeTestServices: true })("when npm receives a signal", (it) => {
     it.scoped("ends the service too", () =>
       Effect.gen(function* () {
-        const { answers, ended, npm } = yield* npmStart(root)
-        assert.isTrue(yield* Effect.promise(answers))
+        const { answer, ended, npm } = yield* npmStart(root)
+        assert.strictEqual(yield* answer, 200)
         npm.kill("SIGTERM")
         yield* ended
-        assert.isFalse(yield* Effect.promise(answers))
+        assert.strictEqual(yield* answer, "none")
       })
     )
 
@@ -81,12 +82,14 @@ describe.skipIf(!serverAnswers)("npm start", () => {
         const { scripts } = JSON.parse(yield* Effect.promise(() => readFile(join(root, "package.json"), "utf8")))
         const start = scripts.start.replace("exec ", "").replace("dist/main.js", join(root, "dist/main.js"))
         assert.notStrictEqual(start, scripts.start)
-        const { answers, ended, npm } = yield* npmStart(yield* folderWith(start))
+        const { answer, ended, npm, signalGroup } = yield* npmStart(yield* folderWith(start), 300)
         npm.kill("SIGTERM")
         yield* ended
-        // Longer than it takes to stop.
-        yield* Effect.promise(() => setTimeout(2_000))
-        assert.isTrue(yield* Effect.promise(answers))
+        // A signal that npm or the shell sent is handled before the third answer.
+        assert.deepStrictEqual(yield* Effect.replicateEffect(answer, 3), [200, 200, 200])
+        // Only the first signal lets the service answer until its delay is over; a second one ends it at once.
+        yield* signalGroup
+        assert.strictEqual(yield* Effect.repeat(answer, { until: (status) => status !== 200 }), 503)
       })
     )
   })

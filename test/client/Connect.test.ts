@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises"
+import { EventEmitter, once } from "node:events"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { CatalogError, connect, verifyWebhook } from "catalog/client"
 import { actingAs, anEntity, CatalogChange, CatalogChanges } from "catalog/testing"
@@ -128,13 +128,24 @@ layer(MemoryServer)("a client", (it) => {
 
   it.effect("waits for changes until it is aborted", () =>
     Effect.gen(function* () {
-      const { catalog, rename } = yield* aClient
+      const { rename, token, url } = yield* aClient
+      const requests = new EventEmitter()
+      const catalog = connect({
+        url,
+        key: token,
+        fetch: (...request) => {
+          requests.emit("request")
+          return fetch(...request)
+        }
+      })
       const after = yield* Effect.promise(() => catalog.changes.latest())
       const { abort, signal } = anAbort()
       const changes = catalog.changes.follow({ after, poll: 0.05, signal })[Symbol.asyncIterator]()
+      const requested = once(requests, "request")
       const first = changes.next()
-      // Usually the change comes while the client polls. The test passes in both cases.
-      yield* Effect.promise(() => sleep(200))
+      yield* Effect.promise(() => requested)
+      // The change comes after an empty page, while the client polls.
+      yield* Effect.promise(() => Promise.race([once(requests, "request"), first]))
       yield* rename("Late")
       const { value } = yield* Effect.promise(() => first)
       assert.strictEqual(value?.type, "entity.updated")

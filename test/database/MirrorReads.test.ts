@@ -6,7 +6,7 @@ import { mintId } from "../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { aTranslation, refresh } from "../support/Mirrors.ts"
-import { rowsRead } from "../support/RowsRead.ts"
+import { makeRowsRead } from "../support/RowsRead.ts"
 import { layerServer, serverAnswers } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 
@@ -26,9 +26,10 @@ const TestLayer = Services.pipe(
 
 describe.skipIf(!serverAnswers)("merges of markets, definitions and translations on tables without statistics", () => {
   layer(TestLayer, { excludeTestServices: true })((it) => {
-    it.effect("need a few look-ups per record; a join by platform id reads the whole store for each record", () =>
+    it.scoped("need a few look-ups per record; a join by platform id reads the whole store for each record", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
+        const { rowsRead } = yield* makeRowsRead(tables)
         for (const table of tables) yield* sql`ALTER TABLE ${sql(table)} SET (autovacuum_enabled = false)`
         const { accountId, actor, stores } = yield* anAccount({ domains: ["tern.example"] })
         const [store] = stores
@@ -49,17 +50,17 @@ describe.skipIf(!serverAnswers)("merges of markets, definitions and translations
             aTranslation("product", platformId(index), "de", `Tern ${index}`, [`${said} ${index}`, null])
           )
         for (const said of ["Seeschwalbe", "Zwergseeschwalbe"]) {
-          const before = yield* rowsRead(tables)
+          const before = yield* rowsRead
           const { isChanged } = yield* refresh(accountId, store, { translations: translations(said) })
           assert.isTrue(isChanged)
-          assert.isBelow((yield* rowsRead(tables)) - before, maxEach * products)
+          assert.isBelow((yield* rowsRead) - before, maxEach * products)
         }
         const [kept] = yield* sql`
           SELECT count(*)::integer AS count FROM translation WHERE account_id = ${accountId} AND value LIKE 'Zwerg%'`
         assert.strictEqual(kept?.count, products)
 
         // The opposite case: a join by platform id.
-        const before = yield* rowsRead(tables)
+        const before = yield* rowsRead
         yield* sql`
           SELECT w.entity_id
           FROM translatable_field f
@@ -70,7 +71,7 @@ describe.skipIf(!serverAnswers)("merges of markets, definitions and translations
             LIMIT 2
           ) w
           WHERE f.account_id = ${accountId} AND f.store_id = ${store.id}`
-        assert.isAbove((yield* rowsRead(tables)) - before, maxEach * products)
+        assert.isAbove((yield* rowsRead) - before, maxEach * products)
       })
     )
   })

@@ -128,6 +128,8 @@ const raceWriters = (name: string, writing: typeof lockSeenOutside | null) =>
       const sql = yield* SqlClient.SqlClient
       const over = yield* Ref.make(false)
       const counts = { accepted: 0, locked: 0, writing: 0 }
+      /** The number of ended writes of each writer. */
+      const ended = Array.from({ length: writers }, () => 0)
       const version = Effect.map(sql`SELECT version FROM account_state WHERE account_id = ${accountId}`, ([row]) =>
         Number(row?.version)
       )
@@ -153,7 +155,10 @@ const raceWriters = (name: string, writing: typeof lockSeenOutside | null) =>
           Effect.gen(function* () {
             const dice = new Dice(`${name}, writer ${writer}`)
             for (let turn = 0; !(yield* Ref.get(over)); turn++) {
-              if (gate.isOpen) yield* write(writer, dice, turn)
+              if (gate.isOpen) {
+                yield* write(writer, dice, turn)
+                ended[writer] = (ended[writer] ?? 0) + 1
+              }
               yield* Effect.sleep(2)
             }
           }),
@@ -170,7 +175,11 @@ const raceWriters = (name: string, writing: typeof lockSeenOutside | null) =>
           const run = yield* Effect.option(imports.refresh(domain, quiet))
           if (Option.isNone(run)) continue
           const before = yield* version
-          yield* Effect.sleep(2 * lingerMillis)
+          // The first write of a writer may have begun before the review. The second one is tried during it.
+          const enough = ended.map((count) => count + 2)
+          yield* Effect.repeat(Effect.sleep(5), {
+            until: () => enough.every((count, writer) => (ended[writer] ?? 0) >= count)
+          })
           inside += (yield* version) - before
           yield* imports.accept(run.value.id, quiet, { rest: "take_store" })
           done += 1

@@ -2,13 +2,13 @@ import { existsSync, readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, layer } from "@effect/vitest"
 import { Array as Arr, Effect, Redacted } from "effect"
+import { defaultPoolSizes } from "../../src/database/Deadlines.ts"
 import { serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 import { amount, runsPlanted } from "../support/Volume.ts"
 import { layerServices } from "./ServerServices.ts"
 import {
   aTenant,
   client,
-  lockWaits,
   openClient,
   openProxy,
   paced,
@@ -16,6 +16,7 @@ import {
   serving,
   type Tenant,
   tally,
+  untilLockWaits,
   withoutDeadlines
 } from "./Stalls.ts"
 
@@ -127,8 +128,11 @@ describe.skipIf(!serverAnswers)("nine of ten connections that stop answering", (
   })
 })
 
-/** The responses to other accounts while 25 writes wait for an account's row, and the results of these writes. */
-const besideLock = (settings: Readonly<Record<string, string>>, maxWaiting?: number) =>
+/**
+ * The responses to other accounts while 25 writes wait for an account's row, and the results of these writes. `connections`: the number
+ * of connections that they hold.
+ */
+const besideLock = (settings: Readonly<Record<string, string>>, connections = 2, maxWaiting?: number) =>
   Effect.gen(function* () {
     const url = yield* database
     const each = amount(60, 300)
@@ -147,7 +151,7 @@ const besideLock = (settings: Readonly<Record<string, string>>, maxWaiting?: num
       locker.query("SELECT FROM account_state WHERE account_id = $1 FOR UPDATE", [locked.accountId])
     )
     const writes = Promise.all(locked.ids.map((id) => fill(locked, id, "Text")))
-    yield* Effect.promise(() => sleep(200))
+    yield* untilLockWaits(locker, connections)
     const beside = yield* Effect.promise(() => paced(each, 40, (place) => mixed(each + place), maxWaiting))
     const own = yield* Effect.promise(() => writes)
     yield* Effect.promise(() => locker.query("ROLLBACK"))
@@ -186,7 +190,7 @@ describe.skipIf(!serverAnswers)("an account whose row is locked", () => {
 
     it.scoped("has excess writes refused at once", () =>
       Effect.gen(function* () {
-        const { beside, each, log, own } = yield* besideLock({ CONNECTION_QUEUE_PER_ACCOUNT: "3" }, 4)
+        const { beside, each, log, own } = yield* besideLock({ CONNECTION_QUEUE_PER_ACCOUNT: "3" }, 2, 4)
         assert.strictEqual(tally("Short queue, another tenant", beside).ok, each)
         assert.strictEqual(tally("Short queue, its own writes", own).unavailable, 25)
         // Two hold connections, three wait.
@@ -196,7 +200,8 @@ describe.skipIf(!serverAnswers)("an account whose row is locked", () => {
 
     it.scoped.runIf(runsPlanted)("planted fault: one account occupies the whole pool, and others are refused", () =>
       Effect.gen(function* () {
-        const { beside } = yield* besideLock({ CONNECTION_SHARE_PER_ACCOUNT: "100", CONNECTION_SHARE_PER_KEY: "100" })
+        const settings = { CONNECTION_SHARE_PER_ACCOUNT: "100", CONNECTION_SHARE_PER_KEY: "100" }
+        const { beside } = yield* besideLock(settings, defaultPoolSizes.writes)
         assert.isAbove(tally("Locked account, planted", beside).unavailable, 0)
       })
     )
@@ -223,11 +228,9 @@ const besideStopped = (idleMillis: string) =>
     // The account's process is stopped during the whole observation.
     const cut = client(stopped.baseUrl, 0).fill(held, first, "Text")
     // When it waits for the test's lock, it is inside its transaction. Stopped there, it gets the lock and keeps it.
-    yield* Effect.promise(async () => {
-      for (let waiting = 0; waiting === 0; await sleep(20)) waiting = await lockWaits(locker)
-      process.kill(pid, "SIGSTOP")
-      await locker.query("ROLLBACK")
-    })
+    yield* untilLockWaits(locker, 1)
+    process.kill(pid, "SIGSTOP")
+    yield* Effect.promise(() => locker.query("ROLLBACK"))
     const { fill, read } = client(baseUrl)
     const writesOf = (tenant: Tenant, id: Tenant["ids"][number]) => (place: number) => fill(tenant, id, `Text ${place}`)
     const own: Array<Seen> = []

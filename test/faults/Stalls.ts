@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
-import { Array as Arr, Effect, Redacted } from "effect"
+import { Array as Arr, Effect, Redacted, Schedule } from "effect"
 import pg from "pg"
 import { Agent, request } from "undici"
 import type { EntityId } from "../../src/model/Ids.ts"
@@ -180,6 +180,12 @@ export const lockWaits = async (opened: pg.Client): Promise<number> => {
   )
   return rows[0].waits
 }
+
+/** Waits until this number of sessions waits for a lock. */
+export const untilLockWaits = (opened: pg.Client, count: number) =>
+  Effect.promise(() => lockWaits(opened)).pipe(
+    Effect.repeat({ until: (waits) => waits >= count, schedule: Schedule.spaced("20 millis") })
+  )
 
 /** A proxy to the server whose open connections can be made to hang, while new ones work. */
 export const openProxy = (database: Redacted.Redacted) =>

@@ -6,7 +6,7 @@ import { Imports } from "../../src/imports/Imports.ts"
 import { type AccountId, EntityId } from "../../src/model/Ids.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
-import { rowsRead } from "../support/RowsRead.ts"
+import { makeRowsRead } from "../support/RowsRead.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
 import { adminSchema } from "./AdminSchema.ts"
@@ -108,8 +108,9 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
       })
     )
 
-    it.effect("imports all products, and the next refresh writes nothing", () =>
+    it.scoped("imports all products, and the next refresh writes nothing", () =>
       Effect.gen(function* () {
+        const { rowsRead } = yield* makeRowsRead(matched)
         const { accountId, actor } = yield* aMerchant
         const shop = (yield* ShopifyTestServer).open(token)
         fillShop(shop, products)
@@ -144,10 +145,10 @@ describe.skipIf(!serverAnswers || adminSchema === undefined)(`a refresh of ${pro
             SELECT count(*)::integer AS count FROM collection_member WHERE account_id = ${accountId}`
           assert.strictEqual(members?.count, products)
           const before = yield* rows(accountId)
-          const readBefore = yield* rowsRead(matched)
+          const readBefore = yield* rowsRead
           const again = yield* refreshed
           // A few look-ups for each record: none of them reads the whole store.
-          assert.isBelow((yield* rowsRead(matched)) - readBefore, 100 * (4 * products + 1))
+          assert.isBelow((yield* rowsRead) - readBefore, 100 * (4 * products + 1))
           assert.deepInclude(again.summary, { created: 0, updated: 0, unchanged: products, conflicts: 0, unlinked: 0 })
           assert.strictEqual(again.applied, 0)
           assert.deepStrictEqual(yield* rows(accountId), before)
