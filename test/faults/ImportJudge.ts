@@ -1,6 +1,7 @@
 import { SqlClient } from "@effect/sql"
+import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import type { AccountId } from "../../src/model/Ids.ts"
+import type { AccountId, ImportId } from "../../src/model/Ids.ts"
 
 /** An account's catalog without ids: entities by their names in the file, with everything that an import writes. */
 export interface ImportedCatalog {
@@ -86,3 +87,16 @@ export const judgeImport = (found: ImportedCatalog, undisturbed: ImportedCatalog
     different: found.entities.filter(([name, content]) => expected.get(name) !== content).map(([name]) => name)
   }
 }
+
+/** Checks that an import that was taken over wrote the same as an undisturbed import of the same source, and each change once. */
+export const assertWroteTheSame = (accountId: AccountId, id: ImportId, expected: ImportedCatalog) =>
+  Effect.gen(function* () {
+    const found = yield* catalogOf(accountId, { counters: true })
+    assert.deepStrictEqual(judgeImport(found, expected), { lost: [], twice: [], different: [] })
+    assert.strictEqual(found.changeSeq, expected.changeSeq)
+    // Each takeover begins with a smaller batch, which may make one transaction more.
+    const [{ takeovers = 0 } = {}] = yield* (yield* SqlClient.SqlClient)<{ readonly takeovers: number }>`
+      SELECT takeovers FROM import_run WHERE account_id = ${accountId} AND id = ${id}`
+    assert.isAtLeast(found.version, expected.version)
+    assert.isAtMost(found.version, expected.version + takeovers)
+  })

@@ -12,7 +12,7 @@ import { serverAnswers } from "../support/TestDatabase.ts"
 import { runsPlanted } from "../support/Volume.ts"
 import { report } from "./Dice.ts"
 import { type Death, importDeaths, leaseSeconds, refusesWrites } from "./ImportDeaths.ts"
-import { catalogOf, type ImportedCatalog, judgeImport } from "./ImportJudge.ts"
+import { assertWroteTheSame, catalogOf, type ImportedCatalog, judgeImport } from "./ImportJudge.ts"
 import { layerStoppedClock, untilQuiet } from "./ServerServices.ts"
 
 const dies = importDeaths()
@@ -89,9 +89,7 @@ const assertUndisturbed = (accountId: AccountId, expected: ImportedCatalog) =>
     const run = yield* runOf(accountId)
     assert.deepInclude(run, { phase: "applied", applied: items, error: null })
     assert.deepInclude(run.summary, { created: products - inBase, updated: inBase, conflicts: 0, unlinked: 0 })
-    const found = yield* catalogOf(accountId, { counters: true })
-    assert.deepStrictEqual(judgeImport(found, expected), { lost: [], twice: [], different: [] })
-    assert.deepStrictEqual([found.version, found.changeSeq], [expected.version, expected.changeSeq])
+    yield* assertWroteTheSame(accountId, run.id, expected)
     assert.isFalse(yield* refusesWrites(accountId))
   })
 
