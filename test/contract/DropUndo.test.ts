@@ -80,7 +80,9 @@ const aSale = Effect.gen(function* () {
       value: attributes.find(({ key }) => key === "price")?.value,
       own: overridden.includes("price")
     }))
-    return { actor, agent, store, until, undone, price, taken, write }
+    const start = Effect.zipRight(advance(hour), until("applied"))
+    const end = Effect.zipRight(advance(hour), until("reverted"))
+    return { actor, agent, end, start, store, until, undone, price, taken, write }
   }).pipe(actingAs(actor))
 }).pipe(Effect.orDie)
 
@@ -97,43 +99,37 @@ for (const engine of serviceEngines) {
     )
     layer(TestLayer, { excludeTestServices: true })((it) => {
       it.effect("an agent's, while the drop lasts, to the value of the drop, which its end takes back", () =>
-        inSale(({ agent, price, undone, until, write }) =>
+        inSale(({ agent, end, price, start, undone, write }) =>
           Effect.gen(function* () {
-            yield* advance(hour)
-            yield* until("applied")
+            yield* start
             yield* write(agent, "9.00")
             assert.deepStrictEqual(yield* undone, { before: ["8.00"], price: { value: "8.00", own: true } })
-            yield* advance(hour)
-            yield* until("reverted")
+            yield* end
             assert.deepStrictEqual(yield* price, { value: "10.00", own: true })
           })
         )
       )
 
       it.effect("an agent's, after the drop has ended, to the value before the drop", () =>
-        inSale(({ agent, undone, until, write }) =>
+        inSale(({ agent, end, start, undone, write }) =>
           Effect.gen(function* () {
-            yield* advance(hour)
-            yield* until("applied")
+            yield* start
             yield* write(agent, "9.00")
             yield* write(agent, "9.50")
-            yield* advance(hour)
-            yield* until("reverted")
+            yield* end
             assert.deepStrictEqual(yield* undone, { before: ["10.00"], price: { value: "10.00", own: true } })
           })
         )
       )
 
       it.effect("an agent's, after the drop has ended, to the same value if a person wrote it after the drop", () =>
-        inSale(({ actor, agent, undone, until, write }) =>
+        inSale(({ actor, agent, end, start, undone, write }) =>
           Effect.gen(function* () {
-            yield* advance(hour)
-            yield* until("applied")
+            yield* start
             yield* write(actor, "8.50")
             yield* write(actor, "8.00")
             yield* write(agent, "9.00")
-            yield* advance(hour)
-            yield* until("reverted")
+            yield* end
             assert.deepStrictEqual(yield* undone, { before: ["8.00"], price: { value: "8.00", own: true } })
           })
         )
@@ -157,14 +153,12 @@ for (const engine of serviceEngines) {
       it.effect(
         "a person's, by the note of the saved cell, while the drop lasts, to the value of the drop, which its end takes back",
         () =>
-          inSale(({ actor, price, taken, until, write }) =>
+          inSale(({ actor, end, price, start, taken, write }) =>
             Effect.gen(function* () {
-              yield* advance(hour)
-              yield* until("applied")
+              yield* start
               yield* write(actor, "9.00")
               assert.deepStrictEqual(yield* taken, { value: "8.00", own: true })
-              yield* advance(hour)
-              yield* until("reverted")
+              yield* end
               assert.deepStrictEqual(yield* price, { value: "10.00", own: true })
             })
           )
@@ -173,13 +167,11 @@ for (const engine of serviceEngines) {
       it.effect(
         "a person's, by the note of the saved cell, after the drop has ended, to the value before the drop; the undo of the undo, to the saved one",
         () =>
-          inSale(({ actor, taken, until, write }) =>
+          inSale(({ actor, end, start, taken, write }) =>
             Effect.gen(function* () {
-              yield* advance(hour)
-              yield* until("applied")
+              yield* start
               yield* write(actor, "9.00")
-              yield* advance(hour)
-              yield* until("reverted")
+              yield* end
               assert.deepStrictEqual(yield* taken, { value: "10.00", own: true })
               assert.deepStrictEqual(yield* taken, { value: "9.00", own: true })
             })
@@ -189,10 +181,9 @@ for (const engine of serviceEngines) {
       it.effect(
         "a person's, by the note of the saved cell, if the drop ends just before the undo writes, to the value before the drop",
         () =>
-          inSale(({ actor, taken, until, write }) =>
+          inSale(({ actor, start, taken, until, write }) =>
             Effect.gen(function* () {
-              yield* advance(hour)
-              yield* until("applied")
+              yield* start
               yield* write(actor, "9.00")
               yield* advance(hour)
               const drafts = yield* Drafts
@@ -207,13 +198,11 @@ for (const engine of serviceEngines) {
       it.effect(
         "a person's, by the note of the saved cell, after the drop has ended, to the same value if a person wrote it after the drop",
         () =>
-          inSale(({ actor, taken, until, write }) =>
+          inSale(({ actor, end, start, taken, write }) =>
             Effect.gen(function* () {
-              yield* advance(hour)
-              yield* until("applied")
+              yield* start
               for (const price of ["8.50", "8.00", "9.00"]) yield* write(actor, price)
-              yield* advance(hour)
-              yield* until("reverted")
+              yield* end
               assert.deepStrictEqual(yield* taken, { value: "8.00", own: true })
             })
           )
@@ -222,14 +211,12 @@ for (const engine of serviceEngines) {
       it.effect(
         "a person's, by the note of the saved cell, after the drop has ended, to the catalog's price if the store had none of its own before the drop",
         () =>
-          inSale(({ actor, taken, until, write }) =>
+          inSale(({ actor, end, start, taken, write }) =>
             Effect.gen(function* () {
               yield* write(actor, null)
-              yield* advance(hour)
-              yield* until("applied")
+              yield* start
               yield* write(actor, "9.00")
-              yield* advance(hour)
-              yield* until("reverted")
+              yield* end
               assert.deepStrictEqual(yield* taken, { value: "12.00", own: false })
             })
           )
