@@ -1,25 +1,12 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { type Context, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { findAll, findOne, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { type AccountId, EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
 import { KnownVersion, MemberVersion, PublicationContent } from "./PublicationContent.ts"
-import type { PublicationsRepo } from "./PublicationsRepo.ts"
-
-type Requests = Pick<
-  Context.Tag.Service<PublicationsRepo>,
-  | "ahead"
-  | "broughtAgain"
-  | "requestedAgain"
-  | "related"
-  | "insert"
-  | "storeVersions"
-  | "memberVersions"
-  | "newest"
-  | "recordsOfOthers"
->
+import type { PublicationRequests } from "./PublicationsRepo.ts"
 
 const byId = <Row extends { readonly id: EntityId }>(
   rows: ReadonlyArray<Row>
@@ -29,7 +16,7 @@ const toIds = (rows: ReadonlyArray<{ readonly id: EntityId }>): ReadonlySet<Enti
   new Set(rows.map(({ id }) => id))
 
 /** Statements for a publish request: they read its entities, insert the publication and find what must run before it. */
-export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undefined): Requests => {
+export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undefined): PublicationRequests => {
   const newest = findOne(withoutChecks(Schema.Struct({ id: PublicationId, content: PublicationContent })))(
     (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
       SELECT p.id, p.content FROM publication p

@@ -11,7 +11,7 @@ import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
 import { type FailedPublication, keptDays, type PublicationState, type PublishAttempt } from "./PublicationRecord.ts"
-import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
+import { type NewPublication, type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
 
 /** A publication and its state in the queue. Times are in milliseconds since 1970. */
 export interface MemoryPublication extends NewPublication {
@@ -80,20 +80,7 @@ const otherPending = (store: Store, accountId: AccountId, storeId: StoreId, id: 
     all.filter((each) => isOpen(each) && each.storeId === storeId && each.id !== id)
   )
 
-const makeRequests = (
-  store: Store
-): Pick<
-  Repo,
-  | "ahead"
-  | "broughtAgain"
-  | "requestedAgain"
-  | "related"
-  | "insert"
-  | "storeVersions"
-  | "memberVersions"
-  | "newest"
-  | "recordsOfOthers"
-> => ({
+const makeRequests = (store: Store): PublicationRequests => ({
   insert: (accountId, publication) =>
     Effect.flatMap(Clock.currentTimeMillis, (millis) =>
       updateAccount(store, accountId, (account) => ({

@@ -37,6 +37,20 @@ export interface NewPublication {
   readonly jobId: JobId | null
 }
 
+/** The members that request publishes. */
+export type PublicationRequests = Pick<
+  Context.Tag.Service<PublicationsRepo>,
+  | "ahead"
+  | "broughtAgain"
+  | "requestedAgain"
+  | "related"
+  | "insert"
+  | "storeVersions"
+  | "memberVersions"
+  | "newest"
+  | "recordsOfOthers"
+>
+
 /**
  * Publications and their queue. Publications to the same store that have an entity in common run one after the other, in
  * the order in which they were requested.
