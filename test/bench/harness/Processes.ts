@@ -66,13 +66,15 @@ export const mustRun = async (
   throw new Error(`${[command, ...parameters].join(" ")} ended with ${code}:\n${stdout}${stderr}`)
 }
 
-const whenListening = (child: ChildProcess): Promise<string> =>
+/** Waits until a child has printed the addresses of its servers, and returns the first. */
+const whenListening = (child: ChildProcess, servers: number): Promise<string> =>
   new Promise((resolve, reject) => {
     let output = ""
     child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       output += text
-      const address = /https?:\/\/[\w.]+:\d+/.exec(output)?.[0]
-      if (address !== undefined) resolve(address)
+      const addresses = new Set(output.match(/https?:\/\/[\w.]+:\d+/g))
+      const [first] = addresses
+      if (first !== undefined && addresses.size >= servers) resolve(first)
     })
     child.once("error", reject).once("exit", (code) => {
       reject(new Error(`A server ended with ${code} before it listened:\n${output}`))
@@ -124,19 +126,27 @@ export class ServerProcess {
 
   /**
    * Starts node with these arguments, which listens on any free port and prints its address. `stderr`: a file for its
-   * log.
+   * log. `servers`: the number of servers in the process.
    */
   static async start(
     parameters: ReadonlyArray<string>,
     env: Readonly<Record<string, string>>,
-    stderr: number | "inherit" = "inherit"
+    stderr: number | "inherit" = "inherit",
+    servers = 1
   ): Promise<ServerProcess> {
     const child = spawn(process.execPath, parameters, {
       cwd: root,
       env: { ...environment, NODE_OPTIONS: youngGeneration, HOST: "127.0.0.1", PORT: "0", ...env },
-      stdio: ["ignore", "pipe", stderr]
+      stdio: ["ignore", "pipe", stderr, "ipc"]
     })
-    return new ServerProcess(child, await whenListening(child))
+    return new ServerProcess(child, await whenListening(child, servers))
+  }
+
+  /** Sends a message to the process, and waits for its answer. */
+  async tell(message: boolean): Promise<void> {
+    const answered = new Promise((resolve) => this.child.once("message", resolve))
+    this.child.send(message)
+    await answered
   }
 
   get pid(): number | undefined {

@@ -3,13 +3,15 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs"
 import type { Server } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import { observeRequests } from "../../../src/http/RequestLog.ts"
 import { attachState, type RequestState } from "../../../src/http/RequestState.ts"
 import { measuring } from "../../../src/telemetry/Metrics.ts"
-import { openCatalog } from "../harness/Catalog.ts"
-import { ourSettings, serviceParameters } from "../harness/Contenders.ts"
+import { freePort } from "../../support/FreePort.ts"
+import { type BenchCatalog, openCatalog } from "../harness/Catalog.ts"
+import { ourSettings } from "../harness/Contenders.ts"
 import { Load } from "../harness/Load.ts"
-import { cpuMicrosOf, ServerProcess } from "../harness/Processes.ts"
+import { cpuMicrosOf, ServerProcess, script } from "../harness/Processes.ts"
 import { progress } from "../harness/Progress.ts"
 import { ratio, table, whole } from "../harness/Report.ts"
 import { connections } from "../harness/Rounds.ts"
@@ -19,19 +21,17 @@ import type { Scenario } from "./Scenario.ts"
 
 const products = 10_000
 const limit = 50
-/** Many short turns, because the load of the machine changes within seconds. */
-const answersATurn = 5_000
-const turnsARound = 10
+const answersATurn = 20_000
+const turnsARound = 5
+/** Longer than the interval at which the exporter of traces sends, 5 s. */
+const exportMillis = 5_500
 const target = `/api/v1/products?limit=${limit}`
 const atMost = 1.03
 
-/**
- * The settings of the services that take turns. The second one without observation shows by how much two processes differ that do
- * the same.
- */
+/** The settings of the services that take turns. The second one without observation shows by how much two services differ that do the same. */
 const variants: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   off: {},
-  "off, a second process": {},
+  "off, a second service": {},
   "metrics and access log": { METRICS_PORT: "0", ACCESS_LOG: "json" },
   "OTLP to nobody, 1 % traced": {
     OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9",
@@ -89,17 +89,46 @@ const alone = (folder: string): string => {
   )
 }
 
-interface Contender {
+interface Service {
   readonly name: string
-  /** Processor time of an answer in each round, in microseconds: the median of the round's turns. */
+  readonly url: string
+  /** Processor time of an answer in each turn, in microseconds. */
   readonly micros: Array<number>
-  /** The same, divided by that of the first contender: the median of the quotients within the turns. */
+  /** The same, divided by that of the first service in the same turn. */
   readonly ratios: Array<number>
 }
 
+const isOff = ({ name }: Pick<Service, "name">) => name.startsWith("off")
+
+/** Starts all variants in one process. The access log goes to a file, as under a supervisor. */
+const startServices = async (catalog: BenchCatalog, folder: string) => {
+  const names = Object.keys(variants)
+  const ports = await Promise.all(names.map(freePort))
+  const settings = names.map((name, index) => ({
+    ...ourSettings(catalog),
+    ...variants[name],
+    PORT: String(ports[index])
+  }))
+  const log = openSync(join(folder, "services.log"), "w")
+  const process = await ServerProcess.start(
+    [...script("harness/servicesProcess.ts"), JSON.stringify(settings)],
+    {},
+    log,
+    names.length
+  )
+  closeSync(log)
+  return {
+    process,
+    services: names.map(
+      (name, index): Service => ({ name, url: `http://127.0.0.1:${ports[index]}`, micros: [], ratios: [] })
+    )
+  }
+}
+
 /**
- * Measures the cost of observation on the fastest page. All variants have as many turns, each time in another order. Each round has new
- * processes, because two processes that do the same may differ by 5 % as long as they live.
+ * Measures the cost of observation on the fastest page. The services run in one process: two processes that do the same differ by up to
+ * 20 %, because V8 optimizes them differently, and here they share the optimized code. Each turn ends with a pause in which the process
+ * exports what the turn left, so that its cost counts for the turn.
  */
 export const telemetry: Scenario = {
   name: "telemetry",
@@ -108,27 +137,12 @@ export const telemetry: Scenario = {
     const catalog = await openCatalog("catalog_bench_telemetry", products)
     const load = new Load()
     const folder = mkdtempSync(join(tmpdir(), "catalog-bench-"))
-    let started: Array<ServerProcess> = []
-    const open = async (settings: Readonly<Record<string, string>>) => {
-      // The access log goes to a file, as under a supervisor.
-      const file = openSync(join(folder, `${started.length}.log`), "w")
-      const server = await ServerProcess.start(
-        serviceParameters("serve"),
-        { ...ourSettings(catalog), ...settings },
-        file
-      )
-      closeSync(file)
-      started.push(server)
-      return server
-    }
-    const stopAll = async () => {
-      await Promise.all(started.map((server) => server.stop()))
-      started = []
-    }
-    const microsOf = async ({ pid, url }: ServerProcess, length: number) => {
-      const before = cpuMicrosOf(pid)
+    const { process, services } = await startServices(catalog, folder)
+    const microsOf = async (service: Service, length: number) => {
+      await process.tell(!isOff(service))
+      const before = cpuMicrosOf(process.pid)
       const { answers } = await load.run({
-        url,
+        url: service.url,
         token: catalog.token,
         connections,
         targets: Array.from({ length: answersATurn }, () => target),
@@ -136,46 +150,31 @@ export const telemetry: Scenario = {
         headers: {},
         status: 200
       })
-      return (cpuMicrosOf(pid) - before) / answers
-    }
-    /** Processor time of an answer by turn, for each variant. */
-    const aRound = async (round: number) => {
-      const measured: Array<{ readonly server: ServerProcess; readonly micros: Array<number> }> = []
-      for (const settings of Object.values(variants)) measured.push({ server: await open(settings), micros: [] })
-      const { length } = await readPage(started[0]?.url ?? "", catalog.token, target)
-      for (const { server } of measured) await microsOf(server, length)
-      for (let turn = 0; turn < turnsARound; turn++) {
-        const first = (round + turn) % measured.length
-        for (const { micros, server } of [...measured.slice(first), ...measured.slice(0, first)])
-          micros.push(await microsOf(server, length))
-      }
-      await stopAll()
-      return measured.map(({ micros }) => micros)
+      await setTimeout(exportMillis)
+      return (cpuMicrosOf(process.pid) - before) / answers
     }
     try {
-      const contenders = Object.keys(variants).map((name): Contender => ({ name, micros: [], ratios: [] }))
-      for (let round = 0; round < rounds; round++) {
-        const found = await aRound(round)
-        const off = found[0] ?? []
-        for (const [index, { micros, ratios }] of contenders.entries()) {
-          const turns = found[index] ?? []
-          micros.push(median(turns))
-          ratios.push(median(turns.map((value, turn) => value / (off[turn] ?? 0))))
-        }
-        progress(`round ${round}: ${contenders.map(({ micros }) => micros.at(-1)?.toFixed(1)).join(", ")} µs an answer`)
+      const { length } = await readPage(services[0]?.url ?? "", catalog.token, target)
+      for (const service of services) await microsOf(service, length)
+      for (let turn = 0; turn < rounds * turnsARound; turn++) {
+        const first = turn % services.length
+        for (const service of [...services.slice(first), ...services.slice(0, first)])
+          service.micros.push(await microsOf(service, length))
+        const off = services[0]?.micros.at(-1) ?? 0
+        for (const { micros, ratios } of services) ratios.push((micros.at(-1) ?? 0) / off)
+        progress(`turn ${turn}: ${services.map(({ micros }) => micros.at(-1)?.toFixed(1)).join(", ")} µs an answer`)
       }
       const report = [
-        `One page of ${limit} rows, ${connections} connections; ${rounds} rounds with new processes, each with ${turnsARound} turns of ${whole(answersATurn)} answers.`,
+        `One page of ${limit} rows, ${connections} connections; ${rounds * turnsARound} turns of ${whole(answersATurn)} answers to each of ${services.length} services in one process.`,
         table(
-          ["", "CPU, µs an answer", "/ off within a round, median", "min", "max", "target", "met"],
-          contenders.map(({ micros, name, ratios }) => {
-            const spread = spreadOf(ratios)
-            const isMeasured = !name.startsWith("off")
+          ["", "CPU, µs an answer", "/ off within a turn, median", "min", "max", "target", "met"],
+          services.map((service) => {
+            const spread = spreadOf(service.ratios)
             return [
-              name,
-              median(micros).toFixed(1),
+              service.name,
+              median(service.micros).toFixed(1),
               ...[spread.median, spread.min, spread.max].map((value) => value.toFixed(3)),
-              ...(isMeasured ? [`≤ ${ratio(atMost)}`, spread.median <= atMost ? "yes" : "no"] : ["", ""])
+              ...(isOff(service) ? ["", ""] : [`≤ ${ratio(atMost)}`, spread.median <= atMost ? "yes" : "no"])
             ]
           })
         ),
@@ -183,7 +182,7 @@ export const telemetry: Scenario = {
       ].join("\n\n")
       return { report, postgresVersion: catalog.postgresVersion }
     } finally {
-      await stopAll()
+      await process.stop()
       load.stop()
       rmSync(folder, { recursive: true, force: true })
     }
