@@ -6,6 +6,7 @@ import { keepTheme, sentFrom } from "./Browser.ts"
 import { collectionProducts } from "./collections/CollectionProducts.tsx"
 import { connectionActivity } from "./connections/ConnectionActivity.tsx"
 import { connectionList } from "./connections/ConnectionList.tsx"
+import { copyProduct } from "./creations/CopyProduct.tsx"
 import { creations } from "./creations/Creations.tsx"
 import { drops } from "./drops/Drops.tsx"
 import { entities } from "./entities/Entities.tsx"
@@ -75,7 +76,7 @@ export const pages = (settings: { readonly trustedProxies: number }) =>
         combine(combine(combine(storeList, storeLinks), exportDownloads), importReviews),
         combine(
           combine(home, combine(entities, publishReview)),
-          combine(combine(productLists, combine(creations, collectionProducts)), selections)
+          combine(combine(productLists, combine(combine(creations, copyProduct), collectionProducts)), selections)
         )
       ),
       combine(combine(combine(combine(health, issueList), drops), eventStreams), combine(jobList, webhookList))

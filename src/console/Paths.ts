@@ -13,6 +13,7 @@ export const paths = {
   home: "/",
   hideFirstSteps: "/first-steps/hide",
   newProduct: "/products/new",
+  copyProduct: "/products/copy",
   variants: "/variants",
   newVariant: "/variants/new",
   collections: "/collections",

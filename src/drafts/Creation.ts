@@ -21,6 +21,7 @@ import { handleOf } from "../model/SameValue.ts"
 import { textMisfit } from "../model/Text.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
 import { maxGallery, typesFor, unlessAny } from "./DraftWrite.ts"
+import { decideCopy } from "./ProductCopy.ts"
 import { lockedGallery, PartsMoved } from "./StoreMembership.ts"
 
 type Edits = ReadonlyArray<AttributeEdit>
@@ -33,6 +34,16 @@ export type NewEntity = Data.TaggedEnum<{
     readonly attributes: Edits
     readonly variantId: EntityId
     readonly variant: Edits
+    readonly storeIds: ReadonlyArray<StoreId>
+  }
+  /**
+   * A copy of a product with its variants, pictures and values; without the handle, SKUs and barcodes, which name one product or variant.
+   * `attributes`: its title. `storeIds`: the stores of the product that the copy is added to.
+   */
+  Copy: {
+    readonly id: EntityId
+    readonly productId: EntityId
+    readonly attributes: Edits
     readonly storeIds: ReadonlyArray<StoreId>
   }
   /** A further variant, added to all stores of its product. `optionValues`: in the order of the product's options. */
@@ -76,6 +87,8 @@ const titledIssues = (kind: EntityKind, edits: Edits, rules: KeyRules): Readonly
   ...issuesOf(kind, edits, rules)
 ]
 
+const valuesOf = (edits: Edits) => Object.fromEntries(edits.map(({ key, value }) => [key, value]))
+
 /** `decided`: values that do not depend on the edits, and win over them. */
 const createEntity = (
   { id, kind, parentId }: { readonly id: EntityId; readonly kind: EntityKind; readonly parentId?: EntityId },
@@ -83,7 +96,7 @@ const createEntity = (
   rules: KeyRules,
   decided: Readonly<Record<string, string>> = {}
 ) => {
-  const values = { ...Object.fromEntries(edits.map(({ key, value }) => [key, value])), ...decided }
+  const values = { ...valuesOf(edits), ...decided }
   return CatalogChange.CreateEntity({
     id,
     kind,
@@ -119,6 +132,15 @@ const decideProduct = (
       ...addTo(id, storeIds),
       ...addTo(variantId, storeIds)
     ]
+  )
+
+const decideProductCopy = (
+  { attributes, id, productId, storeIds }: NewOf<"Copy">,
+  rules: KeyRules,
+  locked: LockedCatalog
+): Decided<Refusal | PartsMoved> =>
+  Either.flatMap(unlessAny(titledIssues("product", attributes, rules)), () =>
+    decideCopy({ id, productId, storeIds, values: valuesOf(attributes) }, locked)
   )
 
 const decideCollection = (
@@ -359,13 +381,13 @@ export const handleOfTitle = (title: string): string =>
     // The end may be half of a letter.
     .replaceAll(/[-\p{Cs}]+$/gu, "")
 
-/** The entity that a new one belongs to: the product of a variant, or the entity whose gallery shows a picture. */
+/** The entity that a new one belongs to: the product of a variant, or the entity whose gallery shows a picture; of a copy its original. */
 export const ownerOf = (entity: NewEntity): EntityId | null =>
-  entity._tag === "Variant" ? entity.productId : entity._tag === "Media" ? entity.shownBy : null
+  "productId" in entity ? entity.productId : entity._tag === "Media" ? entity.shownBy : null
 
 /**
  * Checks the values of a new entity by the rules of their keys, and decides the changes. ValidationFailed: the id is taken, too.
- * NotFound: the owner or a store does not exist. PartsMoved: a variant of the product, or a picture of the gallery, is not
+ * NotFound: the owner or a store does not exist. PartsMoved: a variant of the product, or a picture of a gallery, is not
  * locked.
  */
 export const decideCreation =
@@ -376,6 +398,7 @@ export const decideCreation =
       ? refuse("id", "an entity with this id exists already")
       : NewEntity.$match(entity, {
           Product: (product) => decideProduct(product, rules),
+          Copy: (copy) => decideProductCopy(copy, rules, locked),
           Variant: (variant) => decideVariant(variant, rules, locked),
           Collection: (collection) => decideCollection(collection, rules),
           Media: (media) => decideMedia(media, rules, locked)

@@ -25,6 +25,7 @@ import { EntityUsesRepo } from "./EntityUsesRepo.ts"
 import { type HistoryFilter, maxHistoryEntries } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
 import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
+import { copyOf } from "./ProductCopy.ts"
 import { type Projection, toProjections } from "./Projection.ts"
 import { decideAddition, makeDecideRemovals, PartsMoved } from "./StoreMembership.ts"
 
@@ -162,13 +163,23 @@ const makeWriteMoved = (catalog: CatalogRepo["Type"], write: ReturnType<typeof m
 /** Moves and creations are based on no revision. So RevisionConflict is a defect. */
 const onAnyRevision = (changes: Decision["changes"]): Decision => ({ changes, basedOn: new Map() })
 
-/** The entities that a new one is written with: its owner, and the other variants of its product or pictures of its gallery. */
-const makePartsOf = (find: ReturnType<typeof makeFind>) => (entity: NewEntity) => {
+/**
+ * The entities that a new one is written with: its owner, and the other variants of its product or pictures of its gallery. A copy is
+ * written with its variants, and with those of the original and all their pictures.
+ */
+const makePartsOf = (catalog: CatalogRepo["Type"], find: ReturnType<typeof makeFind>) => (entity: NewEntity) => {
   if (entity._tag === "Product") return Effect.succeed([entity.variantId])
   const owner = ownerOf(entity)
   if (owner === null) return Effect.succeed([])
   return find(owner).pipe(
-    Effect.map(({ record }) => [owner, ...(entity._tag === "Variant" ? record.variantIds : record.mediaIds)]),
+    Effect.flatMap(({ record: { mediaIds, variantIds } }) => {
+      if (entity._tag !== "Copy") return Effect.succeed([owner, ...(entity._tag === "Variant" ? variantIds : mediaIds)])
+      const copies = variantIds.map((id) => copyOf(entity.id, id))
+      return withAccountId((accountId) => catalog.projectionsOfAll(accountId, "variant", variantIds)).pipe(
+        Effect.map((variants) => variants.flatMap(({ gallery }) => mediaOf(gallery))),
+        Effect.map((ofVariants) => [...new Set([owner, ...variantIds, ...copies, ...mediaIds, ...ofVariants])])
+      )
+    }),
     // An owner that does not exist is refused later, when the creation is decided.
     Effect.catchTag("NotFound", () => Effect.succeed([]))
   )
@@ -184,7 +195,7 @@ const maxHandles = 20
  */
 const makeWithHandle = (catalog: CatalogRepo["Type"]) => (accountId: AccountId, entity: NewEntity) =>
   Effect.gen(function* () {
-    if (entity._tag !== "Product" && entity._tag !== "Collection") return entity
+    if (entity._tag === "Variant" || entity._tag === "Media") return entity
     const valueIn = (key: string) => entity.attributes.find((edit) => edit.key === key)?.value ?? ""
     const base = handleOfTitle(valueIn("title"))
     if (valueIn("handle") !== "" || base === "") return entity
@@ -203,7 +214,7 @@ const makeCreate = (
   definitions: MetafieldDefinitions["Type"],
   write: ReturnType<typeof makeWrite>
 ) => {
-  const partsOf = makePartsOf(find)
+  const partsOf = makePartsOf(catalog, find)
   const withHandle = makeWithHandle(catalog)
   const writeWithParts = makeWriteWithParts(write)
   return Effect.fn("Drafts.create")(function* (given: NewEntity) {
@@ -412,9 +423,9 @@ const make = Effect.gen(function* () {
     /** The number of media that nothing but these entities and their variants shows. */
     countOwnMedia: (ids: ReadonlyArray<EntityId>) => withAccountId((accountId) => uses.countOwnMedia(accountId, ids)),
     /**
-     * Creates an entity with canonical values; a product with its first variant, a variant on all stores of its product. ValidationFailed:
-     * also if the id is taken (`id`), or another variant of the product has the same option values. NotFound: the product, the entity whose
-     * gallery shows the picture, or a store does not exist.
+     * Creates an entity with canonical values; a product with its first variant, or as a copy of another, a variant on all stores of its
+     * product. ValidationFailed: also if the id is taken (`id`), another variant of the product has the same option values, or the product to
+     * copy is not on a store (`store_ids`). NotFound: the product, the entity whose gallery shows the picture, or a store does not exist.
      */
     create: makeCreate(catalog, find, definitions, write),
     /** Writes canonical values. `null` empties a value. */

@@ -361,6 +361,65 @@ layer(pagesServer({}, anyDatabase, disturbed), { excludeTestServices: true })("f
     })
   )
 
+  it.effect("a copy of a product, on the chosen stores; sent twice it is one product", () =>
+    Effect.gen(function* () {
+      const { actor, files, fill, open, send, shop, storesOf, tent, valuesOf } = yield* aCreator
+      const address = `/products/copy?of=${tent}`
+      assert.include((yield* open(`/entity?id=${tent}`)).text, `href="${address}"`)
+      const page = yield* open(address)
+      assert.strictEqual(valueIn(page, "title"), "Copy of The tent")
+      assert.match(page.text, new RegExp(`name="store-${shop.id}" value="yes" checked`))
+      assert.notInclude(page.text, `store-${files.id}`)
+      const { answer, form } = yield* fill(address, { title: "Tarp", [`store-${shop.id}`]: "yes" })
+      const made = leadsTo(answer)
+      assert.strictEqual(made, `/entity?id=${form.id}&note=created`)
+      assert.deepInclude(yield* valuesOf(idIn(made)), { title: "Tarp", handle: "tarp" })
+      assert.deepStrictEqual(yield* storesOf(idIn(made)), [shop.id])
+      const { variantIds } = yield* Effect.flatMap(Catalog, (catalog) =>
+        catalog.get("product", EntityId.make(idIn(made)))
+      ).pipe(actingAs(actor))
+      assert.lengthOf(variantIds, 2)
+      assert.strictEqual(leadsTo(yield* send("/products/copy", form)), made)
+      const other = yield* send("/products/copy", { ...form, title: "Bivouac" })
+      assert.strictEqual(other.status, 409)
+      assert.deepStrictEqual(problemsIn(other), [
+        "You have sent this form before with other values, which were created. Send it again to create another one."
+      ])
+      const { hidden } = sectionsOf(other.text, "/products/copy")
+      const second = leadsTo(yield* send("/products/copy", { ...form, title: "Bivouac", ...hidden }))
+      assert.strictEqual((yield* valuesOf(idIn(second))).title, "Bivouac")
+      assert.strictEqual((yield* valuesOf(idIn(made))).title, "Tarp")
+    })
+  )
+
+  it.effect("no copy if the title is wrong, the product left a chosen store, or an import locks the catalog", () =>
+    Effect.gen(function* () {
+      const creator = yield* aCreator
+      const { files, fill, open, send, tent } = creator
+      const address = `/products/copy?of=${tent}`
+      const wrong = yield* fill(address, { title: " " })
+      assert.deepStrictEqual([wrong.answer.status, problemsIn(wrong.answer)], [400, ["Title: must not be empty."]])
+      const left = yield* fill(address, { title: "Tarp", [`store-${files.id}`]: "yes" })
+      assert.strictEqual(left.answer.status, 409)
+      assert.deepStrictEqual(problemsIn(left.answer), [
+        "The product has left a store that you chose. Check the stores, then send the form again."
+      ])
+      assert.strictEqual(valueIn(left.answer, "title"), "Tarp")
+      const stranger = yield* aMerchant
+      for (const of of ["", "x", stranger.tent]) assertNotThere(yield* open(`/products/copy?of=${of}`))
+      assertNotThere(yield* open("/products/copy"))
+      assertNotThere(yield* send("/products/copy", { ...left.form, of: stranger.tent }))
+      assertForeignForm(yield* send("/products/copy", left.form, stranger.cookie))
+      yield* aReview(creator)
+      const locked = yield* send("/products/copy", { ...wrong.form, title: "Tarp" })
+      assert.strictEqual(locked.status, 423)
+      assert.deepStrictEqual(problemsIn(locked), [
+        "Not saved: an import has locked the catalog. Accept or discard it, then save again."
+      ])
+      assert.match(textOf(yield* open("/products?search=Tarp")), /Nothing was found/)
+    })
+  )
+
   it.effect("nothing if the form is not the visitor's, its owner is not there, or an import locks the catalog", () =>
     Effect.gen(function* () {
       const creator = yield* aCreator

@@ -5,21 +5,30 @@ import { optionsOf } from "../../drafts/Creation.ts"
 import { Drafts } from "../../drafts/Drafts.ts"
 import { type Handler, type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
-import { NotFound, type ValidationFailed } from "../../model/Errors.ts"
+import { NotFound } from "../../model/Errors.ts"
 import { EntityId } from "../../model/Ids.ts"
 import { mintId } from "../../runtime/Identifiers.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { lockedMessage } from "../entities/CellEdits.ts"
-import { fieldName } from "../entities/FieldNames.ts"
 import { savedPicturePath } from "../entities/Gallery.tsx"
 import { viewOf } from "../entities/GridAddress.ts"
 import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
-import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
+import { type Sentence, wordsIn } from "../languages/Words.tsx"
 import { idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { fieldOf, formNames, formOf, isAsTyped, type NewEntityForm, namesOf, newEntityOf } from "./NewEntityForm.ts"
+import {
+  formNames,
+  formOf,
+  isAsTyped,
+  isTaken,
+  misfitsOf,
+  type NewEntityForm,
+  namesOf,
+  newEntityOf,
+  sentBefore
+} from "./NewEntityForm.ts"
 import { NewEntityPage, type Owner } from "./NewEntityPage.tsx"
 
 const routes = {
@@ -35,25 +44,6 @@ const routes = {
 
 /** Variants whose option values the form suggests. */
 const maxSuggested = 100
-
-const isTaken = ({ issues }: ValidationFailed) => issues.some(({ path }) => path === "id")
-
-const sentBefore: Sentence =
-  "You have sent this form before with other values, which were created. Send it again to create another one."
-
-/** The problem of each field of the form, and those of the form as a whole. */
-const misfitsOf = (t: Words, kind: EntityKind, { issues }: ValidationFailed, options: Owner["options"]) =>
-  issues.map((issue): Misfit => {
-    const field = fieldOf(kind, issue)
-    const option = options[Number(field.slice(formNames.option.length))]?.name
-    const label =
-      field === "" ? undefined : field.startsWith(formNames.option) ? (option ?? t("Option")) : fieldName(t, field)
-    return {
-      field,
-      message:
-        label === undefined ? issue.message : t("{field}: {problem}.", { field: label, problem: t.say(issue.message) })
-    }
-  })
 
 /** The refusal if something has changed since the form was opened. `linked`: the number of chosen stores that are still linked. */
 const outdatedIn = (

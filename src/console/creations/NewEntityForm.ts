@@ -2,10 +2,12 @@ import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { NewEntity } from "../../drafts/Creation.ts"
 import { type Attributes, type EntityKind, valueOf } from "../../model/Attribute.ts"
 import type { AttributeEdit } from "../../model/AttributeRules.ts"
-import type { Issue } from "../../model/Errors.ts"
+import type { Issue, ValidationFailed } from "../../model/Errors.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import { type FirstOption, joinOptions, optionKeys, type ProductOptions } from "../../model/ProductOptions.ts"
-import type { Sentence } from "../languages/Words.tsx"
+import { fieldName } from "../entities/FieldNames.ts"
+import type { Misfit } from "../Field.tsx"
+import type { Sentence, Words } from "../languages/Words.tsx"
 
 /** A text field of the form. `of`: the entity whose attribute it is, if not the new one itself. */
 export interface NewField {
@@ -136,7 +138,7 @@ export const newEntityOf = (
 }
 
 /** The form field that an issue is about; empty: the form as a whole. */
-export const fieldOf = (kind: EntityKind, { path }: Issue): string => {
+const fieldOf = (kind: EntityKind, { path }: Issue): string => {
   const option = /^option_values\.(\d)$/.exec(path)?.[1]
   if (option !== undefined) return `${formNames.option}${option}`
   if (path === "first_option.name") return formNames.optionName
@@ -144,3 +146,28 @@ export const fieldOf = (kind: EntityKind, { path }: Issue): string => {
   const key = path.replace(/^(?:variant\.)?attributes\./, "")
   return newFields[kind].some((field) => field.key === key) ? key : ""
 }
+
+/** Whether the form was refused because its id is taken: it was sent before. */
+export const isTaken = ({ issues }: ValidationFailed) => issues.some(({ path }) => path === "id")
+
+export const sentBefore: Sentence =
+  "You have sent this form before with other values, which were created. Send it again to create another one."
+
+/** The problem of each field of the form, and those of the form as a whole. */
+export const misfitsOf = (
+  t: Words,
+  kind: EntityKind,
+  { issues }: ValidationFailed,
+  options: ProductOptions = []
+): ReadonlyArray<Misfit> =>
+  issues.map((issue) => {
+    const field = fieldOf(kind, issue)
+    const option = options[Number(field.slice(formNames.option.length))]?.name
+    const label =
+      field === "" ? undefined : field.startsWith(formNames.option) ? (option ?? t("Option")) : fieldName(t, field)
+    return {
+      field,
+      message:
+        label === undefined ? issue.message : t("{field}: {problem}.", { field: label, problem: t.say(issue.message) })
+    }
+  })

@@ -141,7 +141,8 @@ const firstField = ({ kind, owner }: NewEntityContent) => {
   return owner.options.length > 0 ? optionField(0) : formNames.optionName
 }
 
-const Stores = ({ form, stores }: NewEntityContent) => {
+/** Boxes for the stores that a new product or collection is added to. */
+export const StorePicks = ({ form, stores }: Pick<NewEntityContent, "form" | "stores">) => {
   const t = useWords()
   return stores.length === 0 ? null : (
     <fieldset class="picks">
@@ -194,7 +195,7 @@ export const NewEntityPage = (content: NewEntityContent) => {
             value={form.values[field.key] ?? ""}
           />
         ))}
-        {(kind === "product" || kind === "collection") && <Stores {...content} />}
+        {(kind === "product" || kind === "collection") && <StorePicks {...content} />}
         <div class="buttons">
           <button type="submit">{t(button)}</button>
         </div>

@@ -9,6 +9,7 @@ import type { EntityKind } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import { filesOnly, type Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
+import { formNames } from "../creations/NewEntityForm.ts"
 import { DropBanner } from "../drops/DropBanner.tsx"
 import { statusSentence } from "../drops/DropWords.tsx"
 import { Facts } from "../Field.tsx"
@@ -100,6 +101,19 @@ const ChangeProducts = ({ id, kind }: { readonly kind: EntityKind; readonly id: 
       <p>
         <a class="button plain" href={collectionProductsOf(id)}>
           {t("Change its products")}
+        </a>
+      </p>
+    </Allowed>
+  )
+}
+
+const Duplicate = ({ id, kind }: { readonly kind: EntityKind; readonly id: EntityId }) => {
+  const t = useWords()
+  return kind !== "product" ? null : (
+    <Allowed to="edit">
+      <p>
+        <a class="button plain" href={`${paths.copyProduct}?${new URLSearchParams({ [formNames.owner]: id })}`}>
+          {t("Duplicate")}
         </a>
       </p>
     </Allowed>
@@ -274,6 +288,7 @@ export const EntityPage = ({
       />
       <Live id="details" on={[`publish:${record.id}`]}>
         <Details kind={kind} record={record} />
+        <Duplicate kind={kind} id={record.id} />
         <DeleteEntity {...leaving} />
       </Live>
     </Frame>

@@ -127,6 +127,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "Its product is no longer live on the store: publish the product first.",
   "the {kind} was never published to this store: publish it first",
   "another variant of the product has these option values",
+  "the product is not on one of these stores",
   "The variants of the product have no option values: give them values first.",
   "The product has other options on one of its stores: give it the same options there first.",
   "The first publish of the product has not ended yet: add the variant after it.",
