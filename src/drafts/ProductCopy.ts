@@ -17,7 +17,7 @@ interface Copy {
 
 /** The keys whose values name one product or variant. A copy gets its own values, or none. */
 const namingKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
-  product: ["title", "handle"],
+  product: ["title", "handle", "seo_title"],
   variant: ["sku", "barcode"],
   collection: [],
   media: []

@@ -47,7 +47,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
       assert.match(text, / Details Kind Product Id \S{36} Draft Revision 3 Last publish Failed /)
       assert.match(
         text,
-        /^The stove Schedule a drop Review and publish to 1 store files\.example : Not published Tarn &amp; Tern : Failed Tarn &amp; Tern did not accept the last publish\. The demo shop was told to refuse: ask the operator of this service to repair it\. Retry /
+        /^The stove Duplicate Schedule a drop Review and publish to 1 store files\.example : Not published Tarn &amp; Tern : Failed Tarn &amp; Tern did not accept the last publish\. The demo shop was told to refuse: ask the operator of this service to repair it\. Retry /
       )
       assert.match(
         text,

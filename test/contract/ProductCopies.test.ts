@@ -50,7 +50,14 @@ const variantsOf = (id: EntityId) =>
 const aTent = ([a, b]: readonly [Store, Store]) =>
   Effect.gen(function* () {
     const drafts = yield* Drafts
-    const values = { title: "Tent", handle: "tent", vendor: "Hill", status: "active", "custom.fabric": "Cotton" }
+    const values = {
+      title: "Tent",
+      handle: "tent",
+      vendor: "Hill",
+      status: "active",
+      seo_title: "Tent",
+      "custom.fabric": "Cotton"
+    }
     const options = '[{"name":"Size","values":["S","L"]}]'
     const product = yield* anEntity("product", { ...values, options }, { on: [a, b] })
     const small = yield* anEntity(

@@ -42,7 +42,7 @@ const CopyProductPage = ({ form, id, misfits, original, stores, visitor }: CopyP
       <Refusal text={ofForm.length === 0 ? undefined : ofForm.join(" ")} />
       <p>
         {t.rich(
-          "The copy of {title} has its variants, its pictures and its values, also those for the chosen stores. SKUs, barcodes and the handle are not copied. The copy is in no collection.",
+          "The copy of {title} has its variants, its pictures and its values, also those for the chosen stores. SKUs, barcodes, the handle and the search title are not copied. The copy is in no collection.",
           { title: <EntityLink id={original.id} kind="product" title={original.title} /> }
         )}
       </p>

@@ -107,19 +107,6 @@ const ChangeProducts = ({ id, kind }: { readonly kind: EntityKind; readonly id: 
   )
 }
 
-const Duplicate = ({ id, kind }: { readonly kind: EntityKind; readonly id: EntityId }) => {
-  const t = useWords()
-  return kind !== "product" ? null : (
-    <Allowed to="edit">
-      <p>
-        <a class="button plain" href={`${paths.copyProduct}?${new URLSearchParams({ [formNames.owner]: id })}`}>
-          {t("Duplicate")}
-        </a>
-      </p>
-    </Allowed>
-  )
-}
-
 /** A drop needs a store with a platform. */
 const canSchedule = (sheet: Sheet, linked: ReadonlyArray<Store>) =>
   sheet.stores.some(({ projection: { store_id } }) =>
@@ -146,16 +133,27 @@ const Actions = ({
 
   const pending = countPending(sheet, linked)
   return (
-    <Allowed to="publish">
-      <a class="button plain" href={newDropOf(id)}>
-        {t("Schedule a drop")}
-      </a>
-      {pending > 0 && (
-        <a class="button" href={reviewPath(id)} data-drawer>
-          {t("Review and publish to {count, plural, one {# store} other {# stores}}", { count: pending })}
-        </a>
+    <>
+      {sheet.kind === "product" && (
+        <Allowed to="edit">
+          <a class="button plain" href={`${paths.copyProduct}?${new URLSearchParams({ [formNames.owner]: id })}`}>
+            {t("Duplicate")}
+          </a>
+        </Allowed>
       )}
-    </Allowed>
+      {canSchedule(sheet, linked) && (
+        <Allowed to="publish">
+          <a class="button plain" href={newDropOf(id)}>
+            {t("Schedule a drop")}
+          </a>
+          {pending > 0 && (
+            <a class="button" href={reviewPath(id)} data-drawer>
+              {t("Review and publish to {count, plural, one {# store} other {# stores}}", { count: pending })}
+            </a>
+          )}
+        </Allowed>
+      )}
+    </>
   )
 }
 
@@ -234,7 +232,7 @@ export const EntityPage = ({
       title={titleOr(t, kind, record.title)}
       visitor={visitor}
       current={sectionOf(kind)}
-      {...(canSchedule(sheet, linked) && {
+      {...((kind === "product" || canSchedule(sheet, linked)) && {
         actions: (
           <Live id="actions" on={[`publish:${record.id}`]}>
             <Actions id={record.id} sheet={sheet} linked={linked} />
@@ -288,7 +286,6 @@ export const EntityPage = ({
       />
       <Live id="details" on={[`publish:${record.id}`]}>
         <Details kind={kind} record={record} />
-        <Duplicate kind={kind} id={record.id} />
         <DeleteEntity {...leaving} />
       </Live>
     </Frame>
