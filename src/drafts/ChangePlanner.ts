@@ -191,6 +191,7 @@ export class ChangePlanner {
       case "AcceptPublish":
       case "AcceptPinned":
       case "AcceptImported":
+      case "DelayPublish":
       case "RefusePublish":
       case "MarkMayBeLive":
       case "RequestPublish":
@@ -285,6 +286,7 @@ export class ChangePlanner {
       | "AcceptPublish"
       | "AcceptPinned"
       | "AcceptImported"
+      | "DelayPublish"
       | "RefusePublish"
       | "MarkMayBeLive"
       | "RequestPublish"
@@ -316,6 +318,8 @@ export class ChangePlanner {
         const status = isOpen ? { lastPublishStatus, lastPublishError } : {}
         return { ...version, ...published, ...status, accepted, platformId }
       }
+      case "DelayPublish":
+        return version.lastPublishStatus === "pending" ? { ...version, lastPublishError: change.error } : version
       case "RefusePublish":
         return { ...version, lastPublishStatus: "failed", lastPublishError: change.error }
       case "MarkMayBeLive":

@@ -1,6 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { Array as Arr, type Context, Effect, Option, Order, Schema } from "effect"
+import { Array as Arr, type Context, Effect, Option, Order, Predicate, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { findAll, findOne } from "../database/Rows.ts"
@@ -21,6 +21,9 @@ import {
 import type { DropsRepo } from "./DropsRepo.ts"
 
 type Repo = Context.Tag.Service<DropsRepo>
+
+/** Stands for the due steps of an account that was not asked, because it is busy. Its hint stays as it is. */
+const notAsked = null
 
 /** Whether every earlier drop that writes a field of `d` has ended, or has been applied if it has no end. */
 const isFree = (sql: SqlClient, accountId: Fragment) => sql`
@@ -53,9 +56,9 @@ export const makeDueSteps = (
   hints: WorkHints | undefined
 ): Pick<Repo, "beginPart" | "due" | "lock"> => {
   const due = findAll(Schema.Struct({ ...DueStep.fields, at: Timestamp }))(
-    (accountId: AccountId | null, limit: number, except: ReadonlyArray<DropId>) => {
+    (accountId: AccountId | null, limit: number, except: ReadonlyArray<DropId>, busy: ReadonlyArray<AccountId>) => {
       const account = accountId === null ? sql.literal("d.account_id") : sql`${accountId}`
-      const isOwn = accountId === null ? sql.literal("true") : sql`d.account_id = ${accountId}`
+      const isOwn = accountId === null ? sql`d.account_id <> ALL(${busy}::uuid[])` : sql`d.account_id = ${accountId}`
       return sql`
       SELECT k.account_id AS "accountId", k.id, k.step, rfc3339(k.at) AS at
       FROM (
@@ -142,12 +145,18 @@ export const makeDueSteps = (
   )
 
   return {
-    due: (limit, except) =>
+    due: (limit, except, busy = [], begin = () => Effect.void) =>
       hints === undefined
-        ? due(null, limit, except)
+        ? Effect.tap(due(null, limit, except, busy), begin)
         : Effect.map(
-            hints.collectDue((accountId) => due(accountId, limit, except)),
-            (steps) => Arr.take(Arr.sort(steps, byTime), limit)
+            hints.collectDue((accountId) =>
+              busy.includes(accountId)
+                ? Effect.succeed([notAsked])
+                : Effect.tap(due(accountId, limit, except, busy), (steps) =>
+                    steps.length > 0 ? begin(steps) : Effect.void
+                  )
+            ),
+            (steps) => Arr.take(Arr.sort(Arr.filter(steps, Predicate.isNotNull), byTime), limit)
           ),
     beginPart: (step) =>
       Effect.map(
