@@ -56,16 +56,16 @@ describe.skipIf(!serverAnswers)("an account whose due drops wait for a lock", ()
         const sql = yield* SqlClient.SqlClient
         const held = yield* aMerchant(many)
         const other = yield* aMerchant(1)
+        const ids = yield* Effect.forEach(held.products, (product, index) => aDueDrop(held, product, many - index))
         const isLocked = yield* Deferred.make<void>()
         const goOn = yield* Deferred.make<void>()
-        yield* sql`SELECT FROM entity WHERE account_id = ${held.accountId} FOR UPDATE`.pipe(
+        yield* sql`SELECT FROM entity WHERE account_id = ${held.accountId} FOR NO KEY UPDATE`.pipe(
           Effect.zipRight(Deferred.succeed(isLocked, undefined)),
           Effect.zipRight(Deferred.await(goOn)),
           sql.withTransaction,
           Effect.forkScoped
         )
         yield* Deferred.await(isLocked)
-        const ids = yield* Effect.forEach(held.products, (product, index) => aDueDrop(held, product, many - index))
         yield* Effect.forkScoped(Effect.flatMap(Drops, ({ work }) => work))
         const waiting = sql`
           SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
