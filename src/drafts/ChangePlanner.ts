@@ -188,14 +188,7 @@ export class ChangePlanner {
         return this.moveVariant(change)
       case "Retype":
         return Either.map(this.entity(change.entityId), (aggregate) => this.retype(aggregate, change.types))
-      case "AcceptPublish":
-      case "AcceptPinned":
-      case "AcceptImported":
-      case "DelayPublish":
-      case "RefusePublish":
-      case "MarkMayBeLive":
-      case "RequestPublish":
-      case "Identify":
+      default:
         return Either.map(this.version(change), ({ aggregate, version }) =>
           this.putVersion(aggregate, this.publishState(aggregate, version, change), "state")
         )

@@ -22,6 +22,12 @@ import type { DropsRepo } from "./DropsRepo.ts"
 
 type Repo = Context.Tag.Service<DropsRepo>
 
+/** A due step and its time. */
+const DueAt = Schema.Struct({ ...DueStep.fields, at: Timestamp })
+type DueAt = typeof DueAt.Type
+
+const byTime = Order.mapInput(Order.tuple(Order.string, Order.string), ({ at, id }: DueAt) => [at, id] as const)
+
 /** Stands for the due steps of an account that was not asked, because it is busy. Its hint stays as it is. */
 const notAsked = null
 
@@ -55,7 +61,7 @@ export const makeDueSteps = (
   sql: SqlClient,
   hints: WorkHints | undefined
 ): Pick<Repo, "beginPart" | "due" | "lock"> => {
-  const due = findAll(Schema.Struct({ ...DueStep.fields, at: Timestamp }))(
+  const due = findAll(DueAt)(
     (accountId: AccountId | null, limit: number, except: ReadonlyArray<DropId>, busy: ReadonlyArray<AccountId>) => {
       const account = accountId === null ? sql.literal("d.account_id") : sql`${accountId}`
       const isOwn = accountId === null ? sql`d.account_id <> ALL(${busy}::uuid[])` : sql`d.account_id = ${accountId}`
@@ -83,11 +89,6 @@ export const makeDueSteps = (
       ORDER BY k.at, k.id
       LIMIT ${limit} ${sql.literal(accountId === null ? allAccounts : "")}`
     }
-  )
-
-  const byTime = Order.mapInput(
-    Order.tuple(Order.string, Order.string),
-    ({ at, id }: DueStep & { at: string }) => [at, id] as const
   )
 
   const beginPart = findOne(Schema.Struct({ before: Schema.Int }))(
@@ -145,19 +146,15 @@ export const makeDueSteps = (
   )
 
   return {
-    due: (limit, except, busy = [], begin = () => Effect.void) =>
-      hints === undefined
-        ? Effect.tap(due(null, limit, except, busy), begin)
-        : Effect.map(
-            hints.collectDue((accountId) =>
-              busy.includes(accountId)
-                ? Effect.succeed([notAsked])
-                : Effect.tap(due(accountId, limit, except, busy), (steps) =>
-                    steps.length > 0 ? begin(steps) : Effect.void
-                  )
-            ),
-            (steps) => Arr.take(Arr.sort(Arr.filter(steps, Predicate.isNotNull), byTime), limit)
-          ),
+    due: (limit, except, busy = [], begin = () => Effect.void) => {
+      const begun = (accountId: AccountId | null) => Effect.tap(due(accountId, limit, except, busy), begin)
+      if (hints === undefined) return begun(null)
+      const ofAccount = (accountId: AccountId) =>
+        busy.includes(accountId) ? Effect.succeed([notAsked]) : begun(accountId)
+      return Effect.map(hints.collectDue<DueAt | null, never, never>(ofAccount), (steps) =>
+        Arr.take(Arr.sort(Arr.filter(steps, Predicate.isNotNull), byTime), limit)
+      )
+    },
     beginPart: (step) =>
       Effect.map(
         beginPart(step),
