@@ -171,9 +171,15 @@ const PublishResult = Schema.Struct({
 })
 export type PublishResult = typeof PublishResult.Type
 
-/** Events of a publish: the number of stores without an outcome (`open`), then all outcomes. */
+/** A store whose publish waits, and why. */
+const WaitingStore = Schema.Struct({ store_domain: Schema.String, message: Schema.String })
+
+/**
+ * Events of a publish: the number of stores without an outcome (`open`), and those of them whose platform does not answer (`waiting`);
+ * then all outcomes.
+ */
 export const PublishEvent = Schema.Union(
-  Schema.TaggedStruct("Progress", { open: Schema.Int, total: Schema.Int }),
+  Schema.TaggedStruct("Progress", { open: Schema.Int, total: Schema.Int, waiting: Schema.Array(WaitingStore) }),
   Schema.TaggedStruct("Done", { entity_id: EntityId, results: Schema.Array(PublishResult) })
 )
 export type PublishEvent = typeof PublishEvent.Type

@@ -1,6 +1,7 @@
 import { Effect, Either, type Option } from "effect"
 import { Drafts } from "../drafts/Drafts.ts"
 import type { EntityId } from "../model/Ids.ts"
+import { isDelayed } from "../model/PublishState.ts"
 import { filesOnly, type Store } from "../model/Store.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { PublishJobs } from "../publishing/PublishJobs.ts"
@@ -94,8 +95,17 @@ export const PublishHandlers = PublishRpcs.toLayer(
                   )
             )
             const ids = requests.flatMap(({ publication_id }) => publication_id ?? [])
-            const records = yield* publishing.settle(ids, (open) =>
-              report({ _tag: "Progress", open, total: ids.length })
+            const records = yield* publishing.settle(ids, (open, records) =>
+              report({
+                _tag: "Progress",
+                open,
+                total: ids.length,
+                waiting: records.flatMap(({ error, state, storeDomain }) =>
+                  state === "pending" && error !== null && isDelayed(error)
+                    ? [{ store_domain: storeDomain, message: error.message }]
+                    : []
+                )
+              })
             )
             const results = requests.map((result): PublishResult => {
               const record = records.find((each) => each.id === result.publication_id)

@@ -4,6 +4,7 @@ import { type Effect, Schema } from "effect"
 import { findAll } from "../database/Rows.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, StoreId } from "../model/Ids.ts"
+import { delayedCode } from "../model/PublishState.ts"
 
 /** Largest number to which versions of a store are counted, so that the time is bounded. */
 export const maxCounted = 1_000
@@ -28,7 +29,9 @@ export const StoreCounts = Schema.Struct({
   /** The most frequent causes of the counted failures. */
   causes: Schema.Array(Schema.Struct({ message: Schema.String, count: Schema.Number })),
   /** Number of different causes of the counted failures. */
-  causeCount: Schema.Number
+  causeCount: Schema.Number,
+  /** Why publishes to the store wait for its platform. Null: none waits. */
+  delay: Schema.NullOr(Schema.String)
 })
 export type StoreCounts = typeof StoreCounts.Type
 
@@ -50,6 +53,7 @@ export const makeStoreCounts = (
   const withKind = (accountId: string, state: string) => sql`
     ${sql.literal(state)} AS state,
     (SELECT e.kind FROM entity e WHERE e.account_id = ${accountId} AND e.id = v.entity_id) AS kind`
+  const pending = "v.last_publish_status = 'pending'"
   const failed = "v.last_publish_status = 'failed'"
   const toPublish = "v.pending_publish AND v.last_publish_status IN ('never_published', 'published')"
   const publishState = "CASE v.last_publish_status WHEN 'published' THEN 'changed' ELSE 'unpublished' END"
@@ -71,14 +75,19 @@ export const makeStoreCounts = (
                  FROM (
                    (${versions(accountId, withKind(accountId, "'failed'"), failed)})
                    UNION ALL
-                   (${versions(accountId, withKind(accountId, "'publishing'"), "v.last_publish_status = 'pending'")})
+                   (${versions(accountId, withKind(accountId, "'publishing'"), pending)})
                    UNION ALL
                    (${versions(accountId, withKind(accountId, publishState), toPublish)})
                  ) o
                  GROUP BY o.state, o.kind
                ) g
              ) AS counts,
-             why.causes, why."causeCount"
+             why.causes, why."causeCount",
+             (
+               SELECT o.error ->> 'message'
+               FROM (${versions(accountId, sql`v.last_publish_error AS error`, pending)}) o
+               WHERE o.error ->> 'code' = ${delayedCode} LIMIT 1
+             ) AS delay
       FROM store s
       CROSS JOIN LATERAL (
         SELECT coalesce(

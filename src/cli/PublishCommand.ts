@@ -1,5 +1,5 @@
 import { Args, Command, Options } from "@effect/cli"
-import { Effect, Option, type Stream } from "effect"
+import { Console, Effect, Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { PublishEvent, PublishResult } from "../admin/AdminRpcs.ts"
 import type { Job } from "../jobs/Job.ts"
@@ -9,14 +9,28 @@ import { textOption } from "./Flags.ts"
 import { awaitJob, lineOfJob, linesOfJob } from "./JobCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, formatCount, hint, json, Refused, reasonOf } from "./Output.ts"
-import { followEvents } from "./ProgressLine.ts"
+import { draw, followEvents } from "./ProgressLine.ts"
 
 const store = Options.optional(
   textOption("store", "DOMAIN", "Domain or id of a store. Default: all stores of the entity.")
 )
 
+/** Prints once for each store that its publish waits: the command may wait for hours. */
+const tellWaiting = () => {
+  const told = new Set<string>()
+  return (event: PublishEvent) =>
+    Effect.forEach(
+      event._tag === "Done" ? [] : event.waiting.filter(({ store_domain }) => !told.has(store_domain)),
+      ({ message, store_domain }) => {
+        told.add(store_domain)
+        return Effect.zipRight(draw(""), Console.error(`${store_domain}: waiting. ${message}`))
+      },
+      { discard: true }
+    )
+}
+
 const followPublish = <E, R>(events: Stream.Stream<PublishEvent, E, R>) =>
-  followEvents(events, {
+  followEvents(Stream.tap(events, tellWaiting()), {
     progress: ({ open, total }) => (open === 0 ? "" : `publishing: ${open} of ${total} stores to go`),
     interrupted: () =>
       "Interrupted. The publish request stays queued: a running server or the next `catalog publish` of this entity completes it.",

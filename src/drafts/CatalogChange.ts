@@ -68,6 +68,8 @@ export type CatalogChange = Data.TaggedEnum<{
     readonly values: AcceptedValues
     readonly isRequestedAgain: boolean
   }
+  /** The publish waits, because the store's platform does not answer. Changes nothing if no publish is pending. */
+  DelayPublish: { readonly entityId: EntityId; readonly storeId: StoreId; readonly error: PublishError }
   /** The publish failed. */
   RefusePublish: { readonly entityId: EntityId; readonly storeId: StoreId; readonly error: PublishError }
   /** A publish failed, but the store may have the entity. */

@@ -188,13 +188,7 @@ export class ChangePlanner {
         return this.moveVariant(change)
       case "Retype":
         return Either.map(this.entity(change.entityId), (aggregate) => this.retype(aggregate, change.types))
-      case "AcceptPublish":
-      case "AcceptPinned":
-      case "AcceptImported":
-      case "RefusePublish":
-      case "MarkMayBeLive":
-      case "RequestPublish":
-      case "Identify":
+      default:
         return Either.map(this.version(change), ({ aggregate, version }) =>
           this.putVersion(aggregate, this.publishState(aggregate, version, change), "state")
         )
@@ -285,6 +279,7 @@ export class ChangePlanner {
       | "AcceptPublish"
       | "AcceptPinned"
       | "AcceptImported"
+      | "DelayPublish"
       | "RefusePublish"
       | "MarkMayBeLive"
       | "RequestPublish"
@@ -316,6 +311,8 @@ export class ChangePlanner {
         const status = isOpen ? { lastPublishStatus, lastPublishError } : {}
         return { ...version, ...published, ...status, accepted, platformId }
       }
+      case "DelayPublish":
+        return version.lastPublishStatus === "pending" ? { ...version, lastPublishError: change.error } : version
       case "RefusePublish":
         return { ...version, lastPublishStatus: "failed", lastPublishError: change.error }
       case "MarkMayBeLive":

@@ -1,4 +1,4 @@
-import { Array as Arr, Schema } from "effect"
+import { Array as Arr, type Effect, Schema } from "effect"
 import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
 import { layersOf } from "../drafts/Divergence.ts"
 import { typesFor } from "../drafts/DraftWrite.ts"
@@ -23,6 +23,9 @@ export type DropStepName = typeof DropStepName.Type
 /** A step that can be carried out now. */
 export const DueStep = Schema.Struct({ accountId: AccountId, id: DropId, step: DropStepName })
 export type DueStep = typeof DueStep.Type
+
+/** Begins due steps, in the order of their times. */
+export type BeginSteps = (steps: ReadonlyArray<DueStep>) => Effect.Effect<void>
 
 /** The effect of a change on one store. */
 export const DropEffect = Schema.Struct({

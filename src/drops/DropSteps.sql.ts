@@ -1,6 +1,6 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { Array as Arr, type Context, Effect, Option, Order, Schema } from "effect"
+import { Array as Arr, type Context, Effect, Option, Order, Predicate, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { findAll, findOne } from "../database/Rows.ts"
@@ -21,6 +21,15 @@ import {
 import type { DropsRepo } from "./DropsRepo.ts"
 
 type Repo = Context.Tag.Service<DropsRepo>
+
+/** A due step and its time. */
+const DueAt = Schema.Struct({ ...DueStep.fields, at: Timestamp })
+type DueAt = typeof DueAt.Type
+
+const byTime = Order.mapInput(Order.tuple(Order.string, Order.string), ({ at, id }: DueAt) => [at, id] as const)
+
+/** Stands for the due steps of an account that was not asked, because it is busy. Its hint stays as it is. */
+const notAsked = null
 
 /** Whether every earlier drop that writes a field of `d` has ended, or has been applied if it has no end. */
 const isFree = (sql: SqlClient, accountId: Fragment) => sql`
@@ -52,10 +61,10 @@ export const makeDueSteps = (
   sql: SqlClient,
   hints: WorkHints | undefined
 ): Pick<Repo, "beginPart" | "due" | "lock"> => {
-  const due = findAll(Schema.Struct({ ...DueStep.fields, at: Timestamp }))(
-    (accountId: AccountId | null, limit: number, except: ReadonlyArray<DropId>) => {
+  const due = findAll(DueAt)(
+    (accountId: AccountId | null, limit: number, except: ReadonlyArray<DropId>, busy: ReadonlyArray<AccountId>) => {
       const account = accountId === null ? sql.literal("d.account_id") : sql`${accountId}`
-      const isOwn = accountId === null ? sql.literal("true") : sql`d.account_id = ${accountId}`
+      const isOwn = accountId === null ? sql`d.account_id <> ALL(${busy}::uuid[])` : sql`d.account_id = ${accountId}`
       return sql`
       SELECT k.account_id AS "accountId", k.id, k.step, rfc3339(k.at) AS at
       FROM (
@@ -80,11 +89,6 @@ export const makeDueSteps = (
       ORDER BY k.at, k.id
       LIMIT ${limit} ${sql.literal(accountId === null ? allAccounts : "")}`
     }
-  )
-
-  const byTime = Order.mapInput(
-    Order.tuple(Order.string, Order.string),
-    ({ at, id }: DueStep & { at: string }) => [at, id] as const
   )
 
   const beginPart = findOne(Schema.Struct({ before: Schema.Int }))(
@@ -142,13 +146,15 @@ export const makeDueSteps = (
   )
 
   return {
-    due: (limit, except) =>
-      hints === undefined
-        ? due(null, limit, except)
-        : Effect.map(
-            hints.collectDue((accountId) => due(accountId, limit, except)),
-            (steps) => Arr.take(Arr.sort(steps, byTime), limit)
-          ),
+    due: (limit, except, busy = [], begin = () => Effect.void) => {
+      const begun = (accountId: AccountId | null) => Effect.tap(due(accountId, limit, except, busy), begin)
+      if (hints === undefined) return begun(null)
+      const ofAccount = (accountId: AccountId) =>
+        busy.includes(accountId) ? Effect.succeed([notAsked]) : begun(accountId)
+      return Effect.map(hints.collectDue<DueAt | null, never, never>(ofAccount), (steps) =>
+        Arr.take(Arr.sort(Arr.filter(steps, Predicate.isNotNull), byTime), limit)
+      )
+    },
     beginPart: (step) =>
       Effect.map(
         beginPart(step),

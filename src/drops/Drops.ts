@@ -1,11 +1,11 @@
-import { Context, Duration, Effect, Layer, Option, Random, Schedule, Schema } from "effect"
+import { Context, Duration, Effect, FiberSet, Layer, Option, Queue, Random, Schedule, Schema } from "effect"
 import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
-import { DropId, EntityId } from "../model/Ids.ts"
+import { type AccountId, DropId, EntityId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import type { ChannelKind } from "../storedata/SalesChannels.ts"
@@ -13,13 +13,18 @@ import { StoresRepo } from "../stores/StoresRepo.ts"
 import type { ThingsQuery } from "./Composition.ts"
 import { type DropPlace, type NewDrop, planDrop } from "./Drop.ts"
 import { makeDropExecution } from "./DropExecution.ts"
-import type { DueStep } from "./DropStep.ts"
+import type { BeginSteps, DueStep } from "./DropStep.ts"
 import { DropsRepo } from "./DropsRepo.ts"
 
 /** Interval between queries for due steps. */
 const pollInterval = Duration.seconds(1)
 /** Maximum number of steps that one query returns. */
 const maxSteps = 20
+/**
+ * Maximum number of accounts whose steps one process carries out at the same time. It leaves a connection of the background pool, which has
+ * four by default, for other work.
+ */
+const maxAccounts = 3
 
 interface PageQuery {
   readonly isOpen: boolean
@@ -208,27 +213,64 @@ const makeRunDue = Effect.gen(function* () {
   const repo = yield* DropsRepo
   const carryOut: (due: DueStep) => Effect.Effect<boolean> = yield* makeDropExecution
 
+  /** One run: the steps of one account one after the other, those of different accounts side by side. */
   const runDue = Effect.gen(function* () {
     let count = 0
     // Drops that another process has locked or that failed. They are skipped until the next poll.
     const skipped = new Set<DropId>()
-    for (;;) {
-      const steps = yield* repo.due(maxSteps, [...skipped])
-      if (steps.length === 0) return count
-      // Each process begins with a random step. When another process already has the step, it reads the due steps
-      // again.
-      const first = yield* Random.nextIntBetween(0, steps.length)
-      const before = count
-      for (const due of [...steps.slice(first), ...steps.slice(0, first)]) {
-        if (yield* carryOut(due)) {
-          count++
-          continue
+    const busy = new Set<AccountId>()
+    let hasBegun = false
+    const ended = yield* Queue.sliding<void>(1)
+    const fork = yield* FiberSet.makeRuntime<never>()
+
+    const runAccount = (steps: ReadonlyArray<DueStep>) =>
+      Effect.gen(function* () {
+        let own = 0
+        for (const due of steps) {
+          if (yield* carryOut(due)) {
+            own++
+            count++
+            continue
+          }
+          skipped.add(due.id)
+          // Another process may have the step, so the due steps are read again.
+          if (own > 0) return
         }
-        skipped.add(due.id)
-        if (count > before) break
-      }
+      })
+
+    const begin: BeginSteps = (steps) =>
+      Effect.map(Random.nextIntBetween(0, Math.max(steps.length, 1)), (first) => {
+        // Each process begins with the account of a random step, so that several processes rarely wait for the same account.
+        const turned = [...steps.slice(first), ...steps.slice(0, first)]
+        for (const accountId of new Set(turned.map((due) => due.accountId))) {
+          if (busy.has(accountId) || busy.size === maxAccounts) continue
+          busy.add(accountId)
+          hasBegun = true
+          const end = Effect.suspend(() => {
+            busy.delete(accountId)
+            return ended.offer(undefined)
+          })
+          fork(Effect.ensuring(runAccount(steps.filter((due) => due.accountId === accountId)), end))
+        }
+      })
+
+    for (;;) {
+      const before = busy.size
+      hasBegun = false
+      if (before < maxAccounts)
+        yield* Effect.catchAllCause(repo.due(maxSteps, [...skipped], [...busy], begin), (cause) =>
+          // The steps that run must not be interrupted.
+          busy.size === 0 ? Effect.failCause(cause) : Effect.logWarning("Looking for due drops failed", cause)
+        )
+      if (!hasBegun && busy.size === 0 && before === 0) return count
+      // The steps of one account may have filled the query.
+      if (hasBegun && busy.size < maxAccounts) continue
+      yield* Effect.raceFirst(
+        ended.take,
+        Effect.andThen(Effect.sleep(pollInterval), () => skipped.clear())
+      )
     }
-  })
+  }).pipe(Effect.scoped)
   return { runDue }
 })
 

@@ -263,10 +263,12 @@ const makeReads = (
 })
 
 const makeSteps = (store: Store): Pick<Repo, "beginPart" | "due" | "lock" | "move" | "reopen"> => ({
-  due: (limit, except) =>
+  due: (limit, except, busy = [], begin = () => Effect.void) =>
     Effect.gen(function* () {
       const time = yield* now
-      const accounts = [...(yield* Ref.get(store)).values()].filter(({ lockedBy }) => lockedBy === null)
+      const accounts = [...(yield* Ref.get(store)).values()].filter(
+        ({ id, lockedBy }) => lockedBy === null && !busy.includes(id)
+      )
       const all = accounts.flatMap((account) =>
         [...account.drops.values()].flatMap((drop) =>
           drop.nextStep !== null && !except.includes(drop.id) && isDue(account, drop, time)
@@ -278,7 +280,7 @@ const makeSteps = (store: Store): Pick<Repo, "beginPart" | "due" | "lock" | "mov
         .sort((left, right) => compare(left.at, right.at) || compare(left.id, right.id))
         .slice(0, limit)
         .map(({ accountId, id, step }) => ({ accountId, id, step }))
-    }),
+    }).pipe(Effect.tap(begin)),
   beginPart: ({ accountId, id, step }) =>
     Effect.gen(function* () {
       const drop = (yield* Ref.get(store)).get(accountId)?.drops.get(id)

@@ -8,7 +8,7 @@ import type { DropThing, ThingsQuery } from "./Composition.ts"
 import type { Drop, DropPlace, DropRow, DropStatus, DropTarget, EarlierValue, Overlap, PlannedDrop } from "./Drop.ts"
 import { makeDropReads, makeReadEarlierValues, makeReadThings } from "./DropReads.sql.ts"
 import { makeScheduleStatements } from "./DropSchedule.sql.ts"
-import type { ChangeOutcome, DropEffect, DropStepName, DueStep, LockedDrop } from "./DropStep.ts"
+import type { BeginSteps, ChangeOutcome, DropEffect, DropStepName, DueStep, LockedDrop } from "./DropStep.ts"
 import { makeDueSteps, makeStepWrites } from "./DropSteps.sql.ts"
 
 /** Drops, their changes and effects, and their next steps. */
@@ -77,9 +77,15 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
      * Due steps in accounts that no import locks, in the order of their times, without the drops in `except`. `start` and `end` are
      * due by the database's clock; the settle steps are due when all publishes have ended. An end also waits for publishes of the start
      * that were pending when their store was unlinked. A start also waits until every earlier drop that writes one of the same fields
-     * has ended, or has been applied if it has no end.
+     * has ended, or has been applied if it has no end. `busy`: accounts that are left out. `begin` is called when steps were found: on a
+     * cluster for each account, because the next one may have a node that answers slowly.
      */
-    readonly due: (limit: number, except: ReadonlyArray<DropId>) => Effect.Effect<ReadonlyArray<DueStep>>
+    readonly due: (
+      limit: number,
+      except: ReadonlyArray<DropId>,
+      busy?: ReadonlyArray<AccountId>,
+      begin?: BeginSteps
+    ) => Effect.Effect<ReadonlyArray<DueStep>>
     /**
      * Counts a part of a start or an end as failed, until `move` saves it: a process that dies, or loses the database, can count nothing
      * afterwards. Returns the number of failed parts before. None: the step is no longer due, or another process has locked the drop.

@@ -4,9 +4,14 @@ import { Schema } from "effect"
 export const PublishStatus = Schema.Literal("never_published", "pending", "published", "failed")
 export type PublishStatus = typeof PublishStatus.Type
 
-/** Why the last publish failed. */
+/** Why the last publish failed, or why it waits (`delayedCode`). */
 export const PublishError = Schema.Struct({ code: Schema.String, message: Schema.String })
 export type PublishError = typeof PublishError.Type
+
+/** The code while a publish waits, because the store's whole platform does not answer. */
+export const delayedCode = "PUBLISH_DELAYED"
+
+export const isDelayed = (error: PublishError | null): boolean => error?.code === delayedCode
 
 /** Number of a store's versions by status. `pendingPublish`: number of versions, of any status, with unpublished changes. */
 export const PublishCounts = Schema.Struct({

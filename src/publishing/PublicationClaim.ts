@@ -30,10 +30,14 @@ export const ClaimedPublication = Schema.Struct({
   dropId: Schema.NullOr(DropId),
   /** Number of attempts that were started, including this one. */
   attempts: Schema.Int,
-  /** Number of attempts that were given back: the process stopped, or the store was unlinked. The limits ignore them. */
+  /**
+   * Number of attempts that the limits ignore: the process stopped, the store was unlinked, or its whole platform did not answer.
+   */
   givenBack: Schema.Int,
   /** Number of attempts whose process died. */
   lost: Schema.Int,
+  /** Seconds since the first attempt began. */
+  sinceFirstSeconds: Schema.Number,
   /** The error of the last attempt. */
   error: Schema.NullOr(PublishError)
 })

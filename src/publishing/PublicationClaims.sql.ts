@@ -163,7 +163,10 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       ))
       RETURNING t.account_id AS "accountId", t.id, t.claim::text AS claim, t.entity_id AS "entityId",
                 t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
-                t.attempts, t.given_back AS "givenBack", t.lost, t.error, stamp_text(t.asked_at) AS "requestedAt"`
+                t.attempts, t.given_back AS "givenBack", t.lost, coalesce((
+                  SELECT extract(epoch FROM app_now() - a.started_at) FROM publish_attempt a
+                  WHERE a.account_id = ${accountId} AND a.publication_id = t.id AND a.ordinal = 1
+                ), 0)::float8 AS "sinceFirstSeconds", t.error, stamp_text(t.asked_at) AS "requestedAt"`
   })
 
   /** Attempts of processes that ended without an outcome are lost. */
@@ -352,12 +355,12 @@ export const makeClaimWrites = (
     renew: (claimed, leaseSeconds) =>
       update(claimed, sql`lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second'`),
     pin: (claimed, content) => update(claimed, sql`content = ${JSON.stringify(content)}::jsonb`),
-    postpone: (claimed, ended, error, delaySeconds) =>
+    postpone: (claimed, ended, error, delaySeconds, isCounted = true) =>
       end(
         claimed,
         ended,
         sql`
-          error = ${JSON.stringify(error)}::jsonb,
+          error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + ${isCounted ? 0 : 1},
           next_attempt_at = app_now() + ${delaySeconds}::float8 * interval '1 second'`
       ).pipe(Effect.zipLeft(tell(claimed, delaySeconds))),
     giveBack: (claimed) =>

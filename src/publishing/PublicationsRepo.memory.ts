@@ -6,7 +6,7 @@ import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
-import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
+import { fromMillis, type Timestamp, toMillis } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
@@ -280,7 +280,12 @@ const startAttempt = (
   }
 }
 
-const toClaimed = (account: MemoryAccount, publication: MemoryPublication, claim: string): ClaimedPublication => ({
+const toClaimed = (
+  account: MemoryAccount,
+  publication: MemoryPublication,
+  claim: string,
+  millis: number
+): ClaimedPublication => ({
   accountId: account.id,
   id: publication.id,
   claim,
@@ -293,6 +298,7 @@ const toClaimed = (account: MemoryAccount, publication: MemoryPublication, claim
   attempts: publication.attempts.length + 1,
   givenBack: publication.givenBack,
   lost: publication.attempts.filter(({ endedAt, outcome }) => endedAt === null || outcome === "lost").length,
+  sinceFirstSeconds: (millis - toMillis(publication.attempts[0]?.startedAt ?? fromMillis(millis))) / 1_000,
   error: publication.error
 })
 
@@ -320,7 +326,9 @@ const makeClaim =
             })
           })
         return [
-          chosen.map(({ account, publication }) => toClaimed(account, publication, claims.get(publication.id) ?? "")),
+          chosen.map(({ account, publication }) =>
+            toClaimed(account, publication, claims.get(publication.id) ?? "", millis)
+          ),
           next
         ]
       })
@@ -370,8 +378,12 @@ const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "pin"
     renew: (claimed, leaseSeconds) =>
       update(claimed, (publication, millis) => ({ ...publication, leaseUntil: millis + leaseSeconds * 1_000 })),
     pin: (claimed, content) => update(claimed, (publication) => ({ ...publication, content })),
-    postpone: (claimed, ended, error, delaySeconds) =>
-      end(claimed, ended, (_, millis) => ({ error, nextAttemptAt: millis + delaySeconds * 1_000 })),
+    postpone: (claimed, ended, error, delaySeconds, isCounted = true) =>
+      end(claimed, ended, ({ givenBack }, millis) => ({
+        error,
+        givenBack: givenBack + (isCounted ? 0 : 1),
+        nextAttemptAt: millis + delaySeconds * 1_000
+      })),
     giveBack: (claimed) =>
       Effect.asVoid(
         end(claimed, { outcome: "interrupted", reason: null }, ({ givenBack }) => ({ givenBack: givenBack + 1 }))

@@ -140,12 +140,16 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     readonly renew: (claimed: ClaimedPublication, leaseSeconds: number) => Effect.Effect<boolean>
     /** Replaces the content of the publication. False: as for `renew`. */
     readonly pin: (claimed: ClaimedPublication, content: PublicationContent) => Effect.Effect<boolean>
-    /** Ends the attempt. The next attempt can start after the delay. False: as for `finish`. */
+    /**
+     * Ends the attempt. The next attempt can start after the delay. `isCounted`: whether the attempt counts against the limits; default:
+     * true. False: as for `finish`.
+     */
     readonly postpone: (
       claimed: ClaimedPublication,
       end: AttemptEnd,
       error: PublishError,
-      delaySeconds: number
+      delaySeconds: number,
+      isCounted?: boolean
     ) => Effect.Effect<boolean>
     /** Ends an attempt that does not count against the limits. The next attempt can start at once. */
     readonly giveBack: (claimed: ClaimedPublication) => Effect.Effect<void>

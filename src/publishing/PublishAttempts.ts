@@ -1,4 +1,4 @@
-import { Effect, Either, Option } from "effect"
+import { Duration, Effect, Either, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import { samePublishable } from "../drafts/Aggregate.ts"
 import type { NotFound } from "../model/Errors.ts"
@@ -21,7 +21,16 @@ import {
   toPush
 } from "./PublicationContent.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
-import { countAttempts, notOnStore, toFinalError, tooSlow, toPublishError } from "./PublishFailures.ts"
+import {
+  countAttempts,
+  countedErrorOf,
+  isOutage,
+  notOnStore,
+  toDelayedError,
+  toFinalError,
+  tooSlow,
+  toPublishError
+} from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeFinishPublication, makePostponePublication } from "./PublishOutcomes.ts"
 
@@ -30,6 +39,8 @@ type Decision =
   | { readonly _tag: "Accept"; readonly published: Published }
   | { readonly _tag: "Refuse"; readonly error: PublishError; readonly isPartlyWritten: boolean }
   | { readonly _tag: "RetryLater"; readonly error: PlatformUnavailable | PlatformOutcomeUnknown }
+  /** The store's whole platform does not answer, so the attempt does not count. */
+  | { readonly _tag: "Delay"; readonly error: PlatformUnavailable }
   /** No attempts are left. */
   | { readonly _tag: "GiveUp"; readonly reason: string | null; readonly error: PublishError }
   /** The store was unlinked. */
@@ -95,7 +106,7 @@ const makePrepareAttempt = Effect.gen(function* () {
 type Prepare = Effect.Effect.Success<typeof makePrepareAttempt>
 
 /** Sends a publication to its store. Every attempt but the first reads the store back before it sends. */
-const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions, prepare: Prepare) =>
+const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: PublishingOptions, prepare: Prepare) =>
   Effect.gen(function* () {
     const access = yield* StoreAccess
     const faults = yield* FaultInjector
@@ -104,23 +115,40 @@ const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions, prep
     const readBack = (store: PlatformStore, publication: Publication) =>
       Effect.zipLeft(Effect.either(platform.readBack(store, publication)), faults.at("readBack"))
 
+    /** Decides after a failure that changed nothing. The attempts that count end after `most` of them. */
+    const decideUnavailable = (
+      claimed: ClaimedPublication,
+      failure: PlatformUnavailable,
+      hasAnswered: boolean,
+      most: number,
+      last: PublishError | null
+    ): Decision => {
+      if (isOutage(failure, hasAnswered) && claimed.sinceFirstSeconds < Duration.toSeconds(outageLimit))
+        return { _tag: "Delay", error: failure }
+      const attempts = countAttempts(claimed)
+      if (attempts < most) return retryLater(failure)
+      const error = toFinalError(last ?? toPublishError(failure), attempts, claimed)
+      return { _tag: "GiveUp", reason: failure.reason, error }
+    }
+
     /** Reads back the outcome of earlier attempts. None: the store does not have the publication, so it may be sent again. */
     const checkEarlierAttempts = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication) =>
       Effect.map(readBack(store, publication), (read): Option.Option<Decision> => {
         const attempts = countAttempts(claimed)
+        const last = countedErrorOf(claimed)
         if (Either.isRight(read)) {
           if (Option.isSome(read.right)) return Option.some(accept(read.right.value))
           if (attempts <= maxPushes) return Option.none()
-          return Option.some({ _tag: "GiveUp", reason: null, error: toFinalError(claimed.error ?? tooSlow, attempts) })
+          const error = toFinalError(last ?? tooSlow, attempts, claimed)
+          return Option.some({ _tag: "GiveUp", reason: null, error })
         }
         const failure = read.left
         if (failure._tag === "PlatformRefused") return Option.some(refuse(failure))
-        if (attempts < maxPushes + maxReadings) return Option.some(retryLater(failure))
-        const error = toFinalError(claimed.error ?? toPublishError(failure), attempts)
-        return Option.some({ _tag: "GiveUp", reason: failure.reason, error })
+        return Option.some(decideUnavailable(claimed, failure, false, maxPushes + maxReadings, last))
       })
 
-    const push = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication) =>
+    /** `hasAnswered`: the platform has answered a call of this attempt. */
+    const push = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication, hasAnswered: boolean) =>
       Effect.gen(function* () {
         yield* faults.at("pushing")
         const answer = yield* Effect.either(platform.publish(store, publication))
@@ -130,12 +158,8 @@ const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions, prep
         switch (failure._tag) {
           case "PlatformRefused":
             return refuse(failure)
-          case "PlatformUnavailable": {
-            const attempts = countAttempts(claimed)
-            if (attempts < maxPushes) return retryLater(failure)
-            const error = toFinalError(toPublishError(failure), attempts)
-            return { _tag: "GiveUp", reason: failure.reason, error } satisfies Decision
-          }
+          case "PlatformUnavailable":
+            return decideUnavailable(claimed, failure, hasAnswered, maxPushes, null)
           case "PlatformOutcomeUnknown": {
             const read = yield* readBack(store, publication)
             // None may mean that the store has not finished. The next attempt begins with another read.
@@ -155,12 +179,12 @@ const makeSendPublication = ({ maxPushes, maxReadings }: PublishingOptions, prep
         if (Either.isLeft(opened))
           return [opened.left._tag === "NotFound" ? { _tag: "GiveBack" } : refuse(opened.left), ready]
         const store = opened.right
-        if (claimed.attempts === 1) return [yield* push(claimed, store, ready.push.publication), ready]
+        if (claimed.attempts === 1) return [yield* push(claimed, store, ready.push.publication, false), ready]
         const earlier = yield* checkEarlierAttempts(claimed, store, ready.push.publication)
         if (Option.isSome(earlier)) return [earlier.value, ready]
         const { content, push: next } = yield* prepare(claimed, true)
         if (Either.isLeft(next)) return [{ _tag: "Refuse", error: next.left.error, isPartlyWritten: false }, ready]
-        return [yield* push(claimed, store, next.right.publication), { content, push: next.right }]
+        return [yield* push(claimed, store, next.right.publication, true), { content, push: next.right }]
       })
 
     return (claimed: ClaimedPublication, ready: Ready) =>
@@ -176,7 +200,7 @@ export const makeAttempt = (options: PublishingOptions) =>
   Effect.gen(function* () {
     const faults = yield* FaultInjector
     const finish = yield* makeFinishPublication
-    const postpone = yield* makePostponePublication(options)
+    const { delay, postpone } = yield* makePostponePublication(options)
     const prepare = yield* makePrepareAttempt
     const repo = yield* PublicationsRepo
     const send = yield* makeSendPublication(options, prepare)
@@ -210,6 +234,8 @@ export const makeAttempt = (options: PublishingOptions) =>
           const outcome = decision.error._tag === "PlatformUnavailable" ? "unavailable" : "unknown"
           return postpone(claimed, { outcome, reason: decision.error.reason }, toPublishError(decision.error))
         }
+        case "Delay":
+          return delay(claimed, decision.error.reason, toDelayedError(decision.error, options), entityIds)
         case "GiveBack":
           return Effect.as(transaction.run(repo.giveBack(claimed)), undefined)
       }

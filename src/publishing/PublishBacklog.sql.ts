@@ -2,13 +2,15 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 import { findAll } from "../database/Rows.ts"
 import { makeAnswering } from "../database/WorkHintsRepo.ts"
+import { delayedCode } from "../model/PublishState.ts"
 import { BacklogRow, setBacklog } from "../telemetry/BacklogGauges.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 
 /**
  * Why a pending publish waits. `running`: it does not wait, a process publishes it now. `retry`: the store's platform
- * failed at the last attempt, whether or not the time of the next one has come. `import`: an import locks the account. `unlinked`: its store
- * is not linked. `worker`: all workers are busy, or an earlier publish of the same entities must end first.
+ * failed at the last attempt, whether or not the time of the next one has come. If the whole platform did not answer: also while the
+ * next attempt runs, and all others of the store that wait. `import`: an import locks the account. `unlinked`: its store is not linked. `worker`: all workers are busy, or an
+ * earlier publish of the same entities must end first.
  */
 const waits = ["running", "retry", "import", "unlinked", "worker"] as const
 
@@ -28,10 +30,13 @@ export const makeReadPublishBacklog = Effect.map(
       FROM (
         SELECT p.asked_at, a.started_at AS begun_at,
                CASE
+                 WHEN p.lease_until > app_now() AND p.error ->> 'code' = ${delayedCode} THEN 'retry'
                  WHEN p.lease_until > app_now() THEN 'running'
                  WHEN s.status <> 'linked' THEN 'unlinked'
                  WHEN l.run_id IS NOT NULL THEN 'import'
-                 WHEN p.next_attempt_at > app_now() OR p.error IS NOT NULL THEN 'retry'
+                 WHEN p.next_attempt_at > app_now() OR p.error IS NOT NULL
+                   OR bool_or(p.error ->> 'code' = ${delayedCode}) OVER (PARTITION BY p.account_id, p.store_id)
+                   THEN 'retry'
                  ELSE 'worker'
                END AS wait
         FROM publication p

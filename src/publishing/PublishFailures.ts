@@ -1,5 +1,6 @@
-import type { PublishError } from "../model/PublishState.ts"
-import type { PlatformOutcomeUnknown, PlatformUnavailable } from "../platform/PlatformErrors.ts"
+import { Duration } from "effect"
+import { delayedCode, isDelayed, type PublishError } from "../model/PublishState.ts"
+import type { PlatformFailure, PlatformOutcomeUnknown, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import type { ClaimedPublication } from "./PublicationClaim.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 
@@ -21,11 +22,36 @@ export const toPublishError = (error: PlatformUnavailable | PlatformOutcomeUnkno
   message: error.message
 })
 
-/** The last error of a publication, with the number of attempts. */
-export const toFinalError = ({ code, message }: PublishError, attempts: number): PublishError => ({
-  code,
-  message: `${message} Tried ${attempts} ${attempts === 1 ? "time" : "times"}.`
+export const toDelayedError = ({ message }: PlatformUnavailable, { outageLimit }: PublishingOptions): PublishError => ({
+  code: delayedCode,
+  message: `${message} The publish is tried again for up to ${Math.ceil(Duration.toHours(outageLimit))} hours.`
 })
+
+/** Failures that do not depend on what is published. */
+const ofPlatform: ReadonlySet<PlatformFailure> = new Set(["suspended", "throttled", "transport"])
+/** Failures that may depend on it, because a platform may fail for one record. */
+const ofPlatformOrRecord: ReadonlySet<PlatformFailure> = new Set(["server", "timeout"])
+
+/** Whether a store's whole platform does not answer. `hasAnswered`: it has answered another call of the same attempt. */
+export const isOutage = (
+  { _tag, reason }: PlatformUnavailable | PlatformOutcomeUnknown,
+  hasAnswered: boolean
+): boolean =>
+  _tag === "PlatformUnavailable" && (ofPlatform.has(reason) || (!hasAnswered && ofPlatformOrRecord.has(reason)))
+
+/** The error of the last attempt that counts as one; null: it is not known. */
+export const countedErrorOf = ({ error }: ClaimedPublication): PublishError | null => (isDelayed(error) ? null : error)
+
+/** The last error of a publication, with the number of attempts that count. After an outage of hours: with the hours since the first attempt. */
+export const toFinalError = (
+  { code, message }: PublishError,
+  attempts: number,
+  { givenBack, sinceFirstSeconds }: ClaimedPublication
+): PublishError => {
+  const hours = givenBack === 0 ? 0 : Math.floor(sinceFirstSeconds / 3_600)
+  const tried = hours > 1 ? `for ${hours} hours` : `${attempts} ${attempts === 1 ? "time" : "times"}`
+  return { code, message: `${message} Tried ${tried}.` }
+}
 
 /** Whether a publication has used up its attempts without an outcome: processes died, or attempts timed out. */
 export const isExhausted = (claimed: ClaimedPublication, options: PublishingOptions): boolean =>
@@ -38,4 +64,4 @@ export const toExhaustedError = (claimed: ClaimedPublication, options: Publishin
         message: `The publishing process stopped ${claimed.lost} times before it finished.`
       }
     : // The current attempt sends nothing, so it is not counted.
-      toFinalError(claimed.error ?? tooSlow, countAttempts(claimed) - 1)
+      toFinalError(countedErrorOf(claimed) ?? tooSlow, countAttempts(claimed) - 1, claimed)

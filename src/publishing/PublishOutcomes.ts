@@ -5,7 +5,7 @@ import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { type EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
-import type { PublishError } from "../model/PublishState.ts"
+import { isDelayed, type PublishError } from "../model/PublishState.ts"
 import type { Published } from "../platform/Publication.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { mintId } from "../runtime/Identifiers.ts"
@@ -205,24 +205,83 @@ export const makeFinishPublication = Effect.gen(function* () {
     )
 })
 
-/** Ends an attempt without an outcome, and delays the next attempt. Returns the failure, unless another process has the claim. */
+/** The longest pause of an outage, in multiples of `longestDelay`. */
+const outageFactor = 5
+
+/** Ends attempts without an outcome. Both functions return the failure, unless another process has the claim. */
 export const makePostponePublication = (options: PublishingOptions) =>
   Effect.gen(function* () {
+    const drafts = yield* DraftsRepo
     const faults = yield* FaultInjector
+    const importLock = yield* ImportLockRepo
     const repo = yield* PublicationsRepo
+    const savePublishStates = yield* makeSavePublishStates
     const transaction = yield* Transaction
+    const longest = Duration.toSeconds(options.longestDelay)
 
-    return (claimed: ClaimedPublication, end: AttemptEnd, error: PublishError) =>
+    const growing = (attempts: number) => Duration.toSeconds(options.firstDelay) * 2 ** (attempts - 1)
+
+    const end = (
+      save: (delaySeconds: number) => Effect.Effect<boolean>,
+      outcome: AttemptOutcome,
+      error: PublishError,
+      maxSeconds: number
+    ) =>
       Effect.gen(function* () {
-        const longest = Duration.toSeconds(options.longestDelay)
-        const growing = Duration.toSeconds(options.firstDelay) * 2 ** (countAttempts(claimed) - 1)
-        // While calls are paused, further attempts would be used up without a call.
-        const maxSeconds = end.reason === "suspended" ? longest : Math.min(longest, growing)
         // At least half of the maximum: after an unknown outcome, the store needs time to finish its work.
         const delaySeconds = maxSeconds * (yield* Random.nextRange(0.5, 1))
-        const isSaved = yield* transaction.run(repo.postpone(claimed, end, error, delaySeconds))
-        metrics.publishAttempts.of(end.outcome).add(1)
+        const isSaved = yield* transaction.run(save(delaySeconds))
+        metrics.publishAttempts.of(outcome).add(1)
         yield* faults.at("postponed")
         return isSaved ? ({ error, nextSeconds: delaySeconds } satisfies FailedAttempt) : undefined
       })
+
+    /** Saves that the publish of these entities is delayed, in the state of their versions. */
+    const saveDelayed = (
+      { accountId, storeId }: ClaimedPublication,
+      entityIds: ReadonlyArray<EntityId>,
+      error: PublishError,
+      saveAttempt: Effect.Effect<boolean>
+    ) =>
+      Effect.gen(function* () {
+        yield* importLock.shareDuringImport(accountId)
+        const locked = yield* drafts.lock(accountId, entityIds, [])
+        if (!(yield* saveAttempt)) return false
+        const isOnStore = (id: EntityId) =>
+          locked.aggregates.get(id)?.versions.some((version) => version.storeId === storeId)
+        yield* savePublishStates(
+          accountId,
+          locked,
+          entityIds.filter(isOnStore).map((entityId) => CatalogChange.DelayPublish({ entityId, storeId, error })),
+          Effect.void
+        )
+        return true
+      }).pipe(Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die }))
+
+    return {
+      /** Delays the next attempt. */
+      postpone: (claimed: ClaimedPublication, ended: AttemptEnd, error: PublishError) => {
+        // While calls are paused, further attempts would be used up without a call.
+        const maxSeconds = ended.reason === "suspended" ? longest : Math.min(longest, growing(countAttempts(claimed)))
+        return end(
+          (delaySeconds) => repo.postpone(claimed, ended, error, delaySeconds),
+          ended.outcome,
+          error,
+          maxSeconds
+        )
+      },
+      /**
+       * Delays the next attempt because the store's whole platform does not answer. This attempt does not count. `entityIds`: the entities
+       * whose versions get the error.
+       */
+      delay: (claimed: ClaimedPublication, reason: string, error: PublishError, entityIds: ReadonlyArray<EntityId>) => {
+        const pause = Math.max(growing(claimed.attempts), reason === "suspended" ? longest : 0)
+        const save = (delaySeconds: number) => {
+          const saveAttempt = repo.postpone(claimed, { outcome: "unavailable", reason }, error, delaySeconds, false)
+          // Only once in an outage, because the versions keep the error, and each write takes locks.
+          return isDelayed(claimed.error) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
+        }
+        return end(save, "unavailable", error, Math.min(outageFactor * longest, pause))
+      }
+    }
   })

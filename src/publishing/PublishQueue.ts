@@ -1,6 +1,7 @@
 import { Cause, Duration, Effect, FiberSet, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import type { AccountId, PublicationId } from "../model/Ids.ts"
+import { isDelayed } from "../model/PublishState.ts"
 import { WriteDeadline } from "../platform/WriteDeadline.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { metrics, timed } from "../telemetry/Metrics.ts"
@@ -26,7 +27,7 @@ const makeRunClaimed = (options: PublishingOptions) =>
   Effect.gen(function* () {
     const attempt = yield* makeAttempt(options)
     const finish = yield* makeFinishPublication
-    const postpone = yield* makePostponePublication(options)
+    const { postpone } = yield* makePostponePublication(options)
     const repo = yield* PublicationsRepo
     const transaction = yield* Transaction
 
@@ -156,7 +157,7 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
       )
   })
 
-/** Waits until all these publications have ended. Calls `report` whenever the number of open publications changes. */
+/** Waits until all these publications have ended. Calls `report` whenever the number of open publications, or of delayed ones, changes. */
 export const makeWaitForOutcomes = (signal: PublishSignal) =>
   Effect.map(
     PublicationsRepo,
@@ -169,13 +170,15 @@ export const makeWaitForOutcomes = (signal: PublishSignal) =>
         Effect.scoped(
           Effect.gen(function* () {
             const waitForSignal = yield* signal.subscribe
-            let lastOpen: number | undefined
+            let last: { readonly open: number; readonly delayed: number } | undefined
             for (;;) {
               const records = yield* repo.find(accountId, ids)
-              const open = records.filter(({ state }) => state === "pending").length
-              if (open !== lastOpen) yield* report(open, records)
+              const pending = records.filter(({ state }) => state === "pending")
+              const open = pending.length
+              const delayed = pending.filter(({ error }) => isDelayed(error)).length
+              if (open !== last?.open || delayed !== last.delayed) yield* report(open, records)
               if (open === 0) return records
-              lastOpen = open
+              last = { open, delayed }
               yield* waitForSignal
             }
           })

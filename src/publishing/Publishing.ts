@@ -87,12 +87,12 @@ const make = (options: PublishingOptions) =>
         return yield* repo.attempts(accountId, id)
       }),
       /**
-       * Runs these publications in this process, in addition to other workers, and waits for their outcomes. Calls `report` with
-       * the number of open publications whenever it changes.
+       * Runs these publications in this process, in addition to other workers, and waits for their outcomes. Calls `report` as
+       * `outcomes` does.
        */
       settle: Effect.fn("Publishing.settle")(function* (
         ids: ReadonlyArray<PublicationId>,
-        report: (open: number) => Effect.Effect<void>
+        report: (open: number, records: ReadonlyArray<PublicationRecord>) => Effect.Effect<void>
       ) {
         const { accountId } = yield* CurrentActor
         // Also runs publications that must run before these, because there may be no other worker.
@@ -101,7 +101,7 @@ const make = (options: PublishingOptions) =>
       }),
       /**
        * Waits for the outcomes of publications that other workers run. Calls `report` with the number of open publications, and with
-       * all publications, whenever that number changes.
+       * all publications, whenever that number changes, or the number of those that wait because their platform does not answer.
        */
       outcomes: Effect.fn("Publishing.outcomes")(function* (
         ids: ReadonlyArray<PublicationId>,

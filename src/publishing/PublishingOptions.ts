@@ -10,6 +10,11 @@ export interface PublishingOptions {
   readonly maxPushes: number
   /** Number of further attempts that only read the store back, after an attempt with unknown outcome. */
   readonly maxReadings: number
+  /**
+   * How long after the first attempt of a publication its attempts do not count while the store's whole platform does not answer. Later
+   * they count as all others.
+   */
+  readonly outageLimit: Duration.Duration
   /** Number of attempts whose process may die. They count neither as sending nor as reading back. */
   readonly maxLost: number
   /** Maximum delay before the second attempt. It doubles with each further attempt, up to `longestDelay`. */
@@ -29,6 +34,7 @@ export const defaultPublishingOptions: PublishingOptions = {
   maxPerStore: 4,
   maxPushes: 6,
   maxReadings: 6,
+  outageLimit: Duration.hours(24),
   maxLost: 10,
   firstDelay: Duration.seconds(1),
   longestDelay: Duration.minutes(1),

@@ -60,15 +60,28 @@ const makeClaim = (sql: SqlClient, holder: string, hints: WorkHints | undefined)
         ) AS "hasWaiting"`
   })
 
-  return (limit, leaseSeconds) =>
+  return (limit, leaseSeconds, begin = () => Effect.void) =>
     Effect.gen(function* () {
       const claimed: Array<ClaimedWebhook> = []
-      for (const place of hints === undefined ? yield* due(null) : yield* hints.collectDue(due)) {
-        if (claimed.length >= limit) break
-        const claim = take({ ...place, claim: randomUUID(), leaseSeconds })
-        const webhook = yield* hints === undefined ? claim : hints.orSkip(place.accountId, claim, Option.none())
-        if (Option.isSome(webhook)) claimed.push(webhook.value)
-      }
+      let free = limit
+      /** Claims these webhooks while places are free. */
+      const takeAll = (places: ReadonlyArray<typeof Place.Type>) =>
+        Effect.gen(function* () {
+          for (const place of places) {
+            if (free === 0) return
+            free--
+            const webhook = yield* Effect.onError(take({ ...place, claim: randomUUID(), leaseSeconds }), () =>
+              Effect.sync(() => free++)
+            )
+            if (Option.isNone(webhook)) free++
+            else {
+              claimed.push(webhook.value)
+              yield* begin(webhook.value)
+            }
+          }
+        })
+      if (hints === undefined) yield* takeAll(yield* due(null))
+      else yield* hints.collectDue((accountId) => Effect.tap(due(accountId), takeAll))
       return claimed
     }).pipe(orDie)
 }

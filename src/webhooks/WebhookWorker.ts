@@ -141,15 +141,6 @@ const makeRunTurn = Effect.gen(function* () {
 const make = Effect.gen(function* () {
   const repo = yield* WebhooksRepo
   const runTurn = yield* makeRunTurn
-  const claim = (limit: number) =>
-    repo
-      .claim(limit, leaseSeconds)
-      .pipe(
-        Effect.catchAllCause((cause) =>
-          Effect.as(Effect.logWarning("Looking for webhooks with work failed", cause), [])
-        )
-      )
-
   return {
     /** Runs turns of all webhooks with due work until no work is due. Returns the number of turns. */
     runDue: Effect.gen(function* () {
@@ -169,11 +160,14 @@ const make = Effect.gen(function* () {
         running--
         return ended.offer(undefined)
       })
-      const look = Effect.gen(function* () {
-        const claimed = running < maxAtOnce ? yield* claim(maxAtOnce - running) : []
-        running += claimed.length
-        for (const webhook of claimed) fork(Effect.ensuring(runTurn(webhook), end))
-      })
+      const begin = (webhook: ClaimedWebhook) =>
+        Effect.sync(() => {
+          running++
+          fork(Effect.ensuring(runTurn(webhook), end))
+        })
+      const look = Effect.suspend(() =>
+        running < maxAtOnce ? repo.claim(maxAtOnce - running, leaseSeconds, begin) : Effect.void
+      ).pipe(Effect.catchAllCause((cause) => Effect.logWarning("Looking for webhooks with work failed", cause)))
       return yield* look.pipe(Effect.zipRight(Effect.raceFirst(ended.take, Effect.sleep(pollInterval))), Effect.forever)
     }).pipe(Effect.scoped)
   }

@@ -154,7 +154,7 @@ const makeLeases = (store: Ref.Ref<MemoryState>): Pick<Repo, "claim" | "due" | "
       Option.match(hook, { onNone: () => [], onSome: ({ deliveries }) => deliveries.filter(isWaiting) })
     )
   return {
-    claim: (limit, leaseSeconds) =>
+    claim: (limit, leaseSeconds, begin = () => Effect.void) =>
       Effect.gen(function* () {
         const millis = yield* now
         const due = [...(yield* Ref.get(store)).values()]
@@ -172,7 +172,7 @@ const makeLeases = (store: Ref.Ref<MemoryState>): Pick<Repo, "claim" | "due" | "
         for (const { account, hook } of due) {
           const claim = randomUUID()
           yield* change(account.id, hook.id, (each) => ({ ...each, claim, dueAt: millis + leaseSeconds * 1_000 }))
-          claimed.push({
+          const webhook: ClaimedWebhook = {
             accountId: account.id,
             id: hook.id,
             claim,
@@ -185,7 +185,9 @@ const makeLeases = (store: Ref.Ref<MemoryState>): Pick<Repo, "claim" | "due" | "
             failingSeconds: hook.failingSince === null ? 0 : (millis - hook.failingSince) / 1_000,
             problem: hook.problem,
             hasWaiting: hook.deliveries.some(isWaiting)
-          })
+          }
+          claimed.push(webhook)
+          yield* begin(webhook)
         }
         return claimed
       }),

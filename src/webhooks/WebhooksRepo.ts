@@ -106,8 +106,15 @@ export class WebhooksRepo extends Context.Tag("catalog/WebhooksRepo")<
     readonly replay: (accountId: AccountId, id: WebhookId, position: number | null) => Effect.Effect<boolean>
     /** The position just before the first kept change at or after a time. If there is none: the number of the last change. */
     readonly positionAt: (accountId: AccountId, at: Timestamp) => Effect.Effect<number>
-    /** Claims webhooks with due work, the longest due first. Skips webhooks that another process is claiming. */
-    readonly claim: (limit: number, leaseSeconds: number) => Effect.Effect<ReadonlyArray<ClaimedWebhook>>
+    /**
+     * Claims webhooks with due work, the longest due first. Skips webhooks that another process is claiming. `begin` is called after each
+     * claim: on a cluster, the next account may have a node that answers slowly.
+     */
+    readonly claim: (
+      limit: number,
+      leaseSeconds: number,
+      begin?: (webhook: ClaimedWebhook) => Effect.Effect<void>
+    ) => Effect.Effect<ReadonlyArray<ClaimedWebhook>>
     /** Waiting changes of the entities whose first waiting change is due, in the order of their numbers. */
     readonly due: (webhook: ClaimedWebhook, limit: number) => Effect.Effect<ReadonlyArray<WaitingDelivery>>
     /** Returns those of these entities that have waiting changes. */

@@ -131,18 +131,36 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
           "No store nowhere.example is linked: see `catalog store list`."
         )
 
-        // Nobody waits for this publish request: a server that starts publishes it.
-        yield* json("platform", "fail", "--store", gulf, "--kind", "delay", "--delay", "3600")
-        yield* json("draft", "set", id, "--revision", String(revision + 1), "title=Hood")
-        const left = yield* Effect.fork(run("publish", id, "--store", gulf))
         const stateOf = Effect.promise(() =>
-          query(DATABASE_URL, "SELECT state, attempts FROM publication ORDER BY asked_at DESC LIMIT 1")
+          query(
+            DATABASE_URL,
+            "SELECT state, attempts, error ->> 'code' AS code FROM publication ORDER BY asked_at DESC LIMIT 1"
+          )
         )
         const until = (is: (row: Json) => boolean) =>
           Effect.repeat(stateOf, {
             until: ([row]) => row !== undefined && is(row),
             schedule: Schedule.spaced("50 millis")
           })
+        // A platform that does not answer at all only delays the publish.
+        yield* json("platform", "fail", "--store", gulf, "--kind", "error")
+        const delayed = yield* Effect.fork(run("publish", id, "--store", gulf, "--again"))
+        yield* until(({ code, state }) => state === "pending" && code === "PUBLISH_DELAYED")
+        yield* json("platform", "repair", "--store", gulf)
+        const { code, stderr, stdout } = yield* Fiber.join(delayed)
+        assert.deepStrictEqual(
+          [code, stdout.trimEnd(), stderr.trimEnd()],
+          [
+            0,
+            `${gulf}: published draft revision ${revision + 1}`,
+            `${gulf}: waiting. The store's platform cannot be reached: it reports an internal error. The publish is tried again for up to 24 hours.`
+          ]
+        )
+
+        // Nobody waits for this publish request: a server that starts publishes it.
+        yield* json("platform", "fail", "--store", gulf, "--kind", "delay", "--delay", "3600")
+        yield* json("draft", "set", id, "--revision", String(revision + 1), "title=Hood")
+        const left = yield* Effect.fork(run("publish", id, "--store", gulf))
         yield* until(({ attempts, state }) => state === "pending" && attempts === 1)
         yield* Fiber.interrupt(left)
         yield* json("platform", "repair", "--store", gulf)

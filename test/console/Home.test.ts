@@ -140,6 +140,23 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
     })
   )
 
+  it.effect("says why the publishes to a store wait for its platform", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, shop, stove } = yield* aMerchant
+      const on = { entityId: stove, storeId: shop.id }
+      const message =
+        "The store's platform cannot be reached: it did not answer in time. The publish is tried again for up to 24 hours."
+      yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
+        apply([
+          CatalogChange.RequestPublish(on),
+          CatalogChange.DelayPublish({ ...on, error: { code: "PUBLISH_DELAYED", message } })
+        ])
+      ).pipe(actingAs(actor))
+      const text = textOf(yield* assertPage("/", cookie))
+      assert.include(text, `1 publishing on Tarn &amp; Tern ${message}`)
+    })
+  )
+
   it.effect("says that a store has no products yet, and counts a failed product once", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant

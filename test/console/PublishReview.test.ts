@@ -104,6 +104,24 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
     })
   )
 
+  it.effect("is followed by the reason why a publish waits, on the page of the entity", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, shop, stove } = yield* aDraft
+      const on = { entityId: stove, storeId: shop.id }
+      const cause = "The store's platform cannot be reached: it did not answer in time."
+      const error = { code: "PUBLISH_DELAYED", message: `${cause} The publish is tried again for up to 24 hours.` }
+      const apply = (...changes: ReadonlyArray<CatalogChange>) =>
+        Effect.flatMap(CatalogChanges, (service) => service.apply(changes)).pipe(actingAs(actor))
+      const textOfPage = Effect.map(ask(`/entity?id=${stove}`, { cookie }), textOf)
+      yield* apply(CatalogChange.DelayPublish({ ...on, error }))
+      assert.notInclude(yield* textOfPage, "waits.", "no publish is pending")
+      yield* apply(CatalogChange.RequestPublish(on), CatalogChange.DelayPublish({ ...on, error }))
+      assert.include(yield* textOfPage, `The publish to Tarn &amp; Tern waits. ${error.message}`)
+      yield* apply(CatalogChange.AcceptPublish(on))
+      assert.notInclude(yield* textOfPage, "waits.")
+    })
+  )
+
   it.effect("says why a store cannot be published to; other accounts cannot open the review", () =>
     Effect.gen(function* () {
       const merchant = yield* aDraft

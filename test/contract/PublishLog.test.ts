@@ -17,6 +17,7 @@ const Twice = Publishing.layerWith({
   ...defaultPublishingOptions,
   maxPushes: 2,
   maxReadings: 0,
+  outageLimit: Duration.zero,
   firstDelay: Duration.millis(2),
   longestDelay: Duration.millis(4),
   pollEvery: Duration.millis(10)

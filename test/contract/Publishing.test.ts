@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Deferred, Duration, Effect, Layer, Option, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Layer, Option, Stream } from "effect"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
@@ -20,8 +20,15 @@ import {
 import type { Publication } from "../../src/platform/Publication.ts"
 import { WriteDeadline } from "../../src/platform/WriteDeadline.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
+import type { BeginAttempts, ClaimRequest } from "../../src/publishing/PublicationClaim.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
-import { defaultPublishingOptions, firstPlace, layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
+import {
+  defaultPublishingOptions,
+  firstPlace,
+  layerWorkers,
+  Publishing,
+  type PublishingOptions
+} from "../../src/publishing/Publishing.ts"
 import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { monotonicMillis } from "../../src/runtime/MonotonicClock.ts"
@@ -41,13 +48,23 @@ import { featureServiceEngines } from "../support/ServiceEngines.ts"
 const nobody = EntityId.make(nilUuid)
 const nowhere = StoreId.make(nilUuid)
 
+const quickly = (options: Partial<PublishingOptions>) =>
+  Publishing.layerWith({
+    ...defaultPublishingOptions,
+    firstDelay: Duration.millis(2),
+    longestDelay: Duration.millis(4),
+    pollEvery: Duration.millis(10),
+    ...options
+  }).pipe(Layer.provide(StoreAccess.layer), Layer.provide(FaultInjector.layer))
+
 /** The service as in production, but with short delays before further attempts. */
-const Quick = Publishing.layerWith({
-  ...defaultPublishingOptions,
-  firstDelay: Duration.millis(2),
-  longestDelay: Duration.millis(4),
-  pollEvery: Duration.millis(10)
-}).pipe(Layer.provide(StoreAccess.layer), Layer.provide(FaultInjector.layer))
+const Quick = quickly({})
+
+/** The same, but attempts count also while the whole platform does not answer. */
+const Counting = quickly({ outageLimit: Duration.zero })
+
+/** The number of attempts that count, after which a publication on a platform that does not answer fails. */
+const mostCounted = defaultPublishingOptions.maxPushes + defaultPublishingOptions.maxReadings
 
 const quiet = () => Effect.void
 
@@ -144,6 +161,18 @@ const outcomes = (id: PublicationId) =>
   Effect.map(
     Effect.flatMap(Publishing, (publishing) => publishing.attempts(id)),
     (attempts) => attempts.map(({ outcome, reason }) => [outcome, reason])
+  )
+
+/** Waits until so many attempts of this one began, or it has ended. */
+const untilTried = ({ accountId }: Shop, id: PublicationId, attempts: number) =>
+  Effect.flatMap(PublicationsRepo, (repo) =>
+    Effect.map(repo.find(accountId, [id]), ([record]) => {
+      assert(record !== undefined)
+      return record
+    })
+  ).pipe(
+    Effect.delay("5 millis"),
+    Effect.repeat({ until: (record) => record.state !== "pending" || record.attempts >= attempts })
   )
 
 /** Claims publications as a process that dies afterwards. */
@@ -844,12 +873,11 @@ for (const engine of featureServiceEngines) {
           Effect.gen(function* () {
             const { product, store } = shop
             yield* fail(shop, "error")
-            const record = yield* publish(product, store)
+            const record = yield* Effect.provide(publish(product, store), Counting)
             // The first attempt sends; each further one reads the store back first, which fails too.
-            const most = defaultPublishingOptions.maxPushes + defaultPublishingOptions.maxReadings
             assert.deepInclude(record, {
               state: "failed",
-              attempts: most,
+              attempts: mostCounted,
               error: {
                 code: "PLATFORM_UNAVAILABLE",
                 message: "The store's platform cannot be reached: it reports an internal error. Tried 12 times."
@@ -857,9 +885,135 @@ for (const engine of featureServiceEngines) {
             })
             assert.deepStrictEqual(
               yield* outcomes(record.id),
-              Array.from({ length: most }, () => ["unavailable", "server"])
+              Array.from({ length: mostCounted }, () => ["unavailable", "server"])
             )
             assert.strictEqual(yield* effects(shop), 0)
+          })
+        )
+      )
+
+      it.effect("an outage of the whole platform only delays the publish, and the versions say why", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, small, store } = shop
+            const message =
+              "The store's platform cannot be reached: it reports an internal error. The publish is tried again for up to 24 hours."
+            const delayed = { code: "PUBLISH_DELAYED", message }
+            const statesOf = Effect.gen(function* () {
+              const { getProduct, getVariant } = yield* Programs
+              const details = [yield* getProduct({ path: { id: product } }), yield* getVariant({ path: { id: small } })]
+              return details.flatMap(({ stores }) =>
+                stores.map(({ last_publish_error, last_publish_status }) => [last_publish_status, last_publish_error])
+              )
+            })
+            yield* fail(shop, "error")
+            const id = idOf(yield* ask(product, store))
+            const settling = yield* Effect.fork(settled(id))
+            const record = yield* untilTried(shop, id, mostCounted + 2)
+            assert.deepInclude(record, { state: "pending", error: delayed })
+            assert.deepStrictEqual(yield* statesOf, [
+              ["pending", delayed],
+              ["pending", delayed]
+            ])
+            yield* repair(shop)
+            assert.deepInclude(yield* Fiber.join(settling), { state: "published", error: null })
+            assert.deepStrictEqual(yield* statesOf, [
+              ["published", null],
+              ["published", null]
+            ])
+            assert.strictEqual(yield* effects(shop), 1)
+          })
+        )
+      )
+
+      it.effect("after the longest wait for a platform its attempts count, and the publication fails", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            yield* fail(shop, "error")
+            const id = idOf(yield* ask(product, store))
+            const settling = yield* Effect.fork(settled(id))
+            yield* untilTried(shop, id, 3)
+            yield* Fiber.interrupt(settling)
+            const before = (yield* outcomes(id)).length
+            const aDayLater = Layer.effect(
+              PublicationsRepo,
+              Effect.map(PublicationsRepo, (repo) => ({
+                ...repo,
+                claim: (request: ClaimRequest, begin: BeginAttempts = () => Effect.void) =>
+                  repo.claim(request, (claimed, at) =>
+                    begin(
+                      claimed.map((each) => ({ ...each, sinceFirstSeconds: 86_400 })),
+                      at
+                    )
+                  )
+              }))
+            )
+            const record = yield* Effect.provide(settled(id), Layer.provide(Quick, aDayLater))
+            assert.deepInclude(record, {
+              state: "failed",
+              attempts: before + mostCounted,
+              error: {
+                code: "PLATFORM_UNAVAILABLE",
+                message: "The store's platform cannot be reached: it reports an internal error. Tried for 24 hours."
+              }
+            })
+            assert.deepStrictEqual(yield* stateOf(product, store), [true, "failed"])
+          })
+        )
+      )
+
+      for (const reason of ["suspended", "throttled", "transport"] as const)
+        it.effect(`an attempt does not count if no write was possible (${reason}), although the platform is read`, () =>
+          inShop(({ product, store }) =>
+            Effect.gen(function* () {
+              const platform = yield* PlatformClient
+              let calls = 0
+              const busy = Layer.succeed(PlatformClient, {
+                ...platform,
+                publish: (to, publication) =>
+                  ++calls <= mostCounted + 1 ? new PlatformUnavailable({ reason }) : platform.publish(to, publication)
+              })
+              const id = idOf(yield* ask(product, store))
+              const record = yield* Effect.provide(settled(id), Layer.provide(Quick, busy))
+              assert.deepInclude(record, { state: "published", attempts: mostCounted + 2 })
+            })
+          )
+        )
+
+      it.effect("an attempt counts if the platform can be read, but fails to take the publication", () =>
+        inShop(({ product, store }) =>
+          Effect.gen(function* () {
+            const record = yield* publishBy(product, store, () => new PlatformUnavailable({ reason: "server" }))
+            // The first attempt reads nothing, so it may have met an outage.
+            assert.deepInclude(record, {
+              state: "failed",
+              attempts: defaultPublishingOptions.maxPushes + 1,
+              error: {
+                code: "PLATFORM_UNAVAILABLE",
+                message: "The store's platform cannot be reached: it reports an internal error. Tried 6 times."
+              }
+            })
+          })
+        )
+      )
+
+      it.effect("a claim has the number of attempts that do not count, and the time since the first", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            const repo = yield* PublicationsRepo
+            const id = idOf(yield* ask(product, store))
+            const first = yield* claimOneAndDie(3_600, id)
+            assert.deepInclude(first, { attempts: 1, givenBack: 0, lost: 0, sinceFirstSeconds: 0 })
+            const error = { code: "SERVER", message: "It failed." }
+            const end = { outcome: "unavailable", reason: "server" } as const
+            assert.isTrue(yield* repo.postpone(first, end, error, 0, false))
+            const second = yield* claimOneAndDie(3_600, id)
+            assert.deepInclude(second, { attempts: 2, givenBack: 1, lost: 0, error })
+            assert.isTrue(yield* repo.postpone(second, end, error, 0))
+            assert.deepInclude(yield* claimOneAndDie(0, id), { attempts: 3, givenBack: 1, lost: 0 })
+            yield* Effect.repeat(claimOneAndDie(0, id), { until: ({ sinceFirstSeconds }) => sinceFirstSeconds > 0 })
           })
         )
       )
@@ -906,6 +1060,7 @@ for (const engine of featureServiceEngines) {
               ...defaultPublishingOptions,
               maxPushes: 4,
               maxReadings: 0,
+              outageLimit: Duration.zero,
               firstDelay: Duration.zero,
               longestDelay: Duration.zero,
               pollEvery: Duration.millis(10)

@@ -872,6 +872,23 @@ for (const engine of all) {
         })
       )
 
+      it.effect("each claimed webhook is begun at once, in the order of the claims", () =>
+        Effect.gen(function* () {
+          const repo = yield* WebhooksRepo
+          const hooks = [yield* aWebhook("/first"), yield* aWebhook("/second")]
+          for (const { actor } of hooks) yield* anEntity("product", { title: "1" }).pipe(actingAs(actor))
+          const ids = hooks.map(({ id }) => id)
+          const begun: Array<string> = []
+          const claimed = yield* repo.claim(100, 60, ({ id }) => Effect.sync(() => begun.push(id)))
+          assert.deepStrictEqual(
+            begun,
+            claimed.map(({ id }) => id)
+          )
+          assert.includeMembers(begun, ids)
+          for (const webhook of claimed) yield* repo.release(webhook, 0)
+        })
+      )
+
       it.effect("a webhook is claimed by one process; writes after a replay or a lost lease are refused", () =>
         Effect.gen(function* () {
           const { accountId, actor, id } = yield* aWebhook("/claimed")

@@ -6,12 +6,14 @@ import { LeasesRepo } from "../../src/database/LeasesRepo.ts"
 import { makeWorkHints } from "../../src/database/WorkHintsRepo.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
-import { AccountId } from "../../src/model/Ids.ts"
+import { AccountId, DropId, WebhookId } from "../../src/model/Ids.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { Stores } from "../../src/stores/Stores.ts"
 import { actingAs, anAccount, anEntity } from "../../src/testing/index.ts"
+import { WebhooksRepo } from "../../src/webhooks/WebhooksRepo.ts"
 import * as TestDatabase from "../support/TestDatabase.ts"
 import { engines } from "../support/TestDatabase.ts"
 
@@ -26,6 +28,37 @@ const waiting = Effect.gen(function* () {
     yield* (yield* Publishing).request(entityId, store.id)
   }).pipe(actingAs(actor))
   return actor.accountId
+})
+
+/** An account with a due drop, and a webhook with a change to deliver. */
+const anAccountWithWork = Effect.gen(function* () {
+  const { accountId, actor, stores } = yield* anAccount({ domains: [`${randomUUID()}.example`] })
+  const entityId = yield* anEntity("product", { title: "Boots" }, { on: stores }).pipe(actingAs(actor))
+  const drops = yield* DropsRepo
+  yield* (yield* WebhooksRepo).insert(
+    accountId,
+    {
+      id: yield* mintId(WebhookId),
+      url: "https://hooks.example/",
+      topics: ["entity.updated"],
+      secret: new Uint8Array(1)
+    },
+    1
+  )
+  yield* anEntity("product", { title: "Hat" }, { on: stores }).pipe(actingAs(actor))
+  yield* drops.insert(
+    accountId,
+    yield* mintId(DropId),
+    {
+      name: "Sale",
+      starts_at: yield* drops.now,
+      ends_at: null,
+      timezone: "UTC",
+      changes: [{ entity_id: entityId, entity_type: "product", store_id: null, field: "title", value: "Sale" }]
+    },
+    actor
+  )
+  return accountId
 })
 
 const claimed = Effect.flatMap(PublicationsRepo, (repo) =>
@@ -90,6 +123,40 @@ describe.skipIf(!TestDatabase.isClusterThere)("hints of work on a cluster", () =
           // Four accounts are asked at a time.
           assert.isAtMost(begun[0]?.[1] ?? 6, 4)
         })
+    )
+
+    it.effect("begin the drops and the webhooks of an account before all accounts were asked", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const accounts = yield* Effect.replicateEffect(anAccountWithWork, 6)
+        const [drops, webhooks] = [yield* DropsRepo, yield* WebhooksRepo]
+        const begun: Array<{ readonly accountId: AccountId; readonly claimed: number }> = []
+        const countClaimed = sql<{ count: number }>`
+          SELECT count(*)::integer AS count FROM webhook WHERE account_id = ANY(${accounts}::uuid[]) AND claim IS NOT NULL`
+        yield* webhooks.claim(100, 60, ({ accountId }) =>
+          Effect.map(Effect.orDie(countClaimed), ([row]) => void begun.push({ accountId, claimed: row?.count ?? 0 }))
+        )
+        assert.sameMembers(
+          begun.map(({ accountId }) => accountId),
+          accounts
+        )
+        // Four accounts are asked at a time.
+        assert.isAtMost(begun[0]?.claimed ?? 6, 4)
+        const steps: Array<AccountId> = []
+        const [busy, ...others] = accounts
+        assert(busy !== undefined)
+        const left = yield* drops.due(10, [], [busy], (due) =>
+          Effect.sync(() => steps.push(...due.map(({ accountId }) => accountId)))
+        )
+        assert.sameMembers(steps, others)
+        assert.sameMembers(
+          left.map(({ accountId }) => accountId),
+          others
+        )
+        // The hint of an account that was left out is still there.
+        assert.deepInclude([...(yield* hints)], { id: busy, kind: "drop" })
+        yield* sql`DELETE FROM drop WHERE account_id = ANY(${accounts}::uuid[])`
+      })
     )
 
     it.effect("if lost, are added by the scan; without the scan the work is not found", () =>

@@ -45,12 +45,11 @@ const Planted = Layer.effectContext(
               60
             )
       })
-    const claim: typeof repo.claim = (limit, leaseSeconds) =>
-      Effect.tap(repo.claim(limit, leaseSeconds), (all) =>
-        Effect.sync(() => {
-          for (const each of all) claimed.set(each.accountId, each)
-        })
-      )
+    const claim: typeof repo.claim = (limit, leaseSeconds, begin = () => Effect.void) =>
+      repo.claim(limit, leaseSeconds, (webhook) => {
+        claimed.set(webhook.accountId, webhook)
+        return begin(webhook)
+      })
     return Context.make(ChangeFeed, { ...feed, read: early }).pipe(Context.add(WebhooksRepo, { ...repo, claim }))
   })
 )

@@ -212,6 +212,16 @@ for (const { absent, layer: database, name } of engines)
                   WHERE account_id = ${ids.accountId}`
             )
           )
+          // The whole platform does not answer, and the next attempt runs. The other publish of the store waits for the platform too.
+          yield* anAccountWith((sql, ids) =>
+            Effect.all([
+              aPublish(sql, ids, 2),
+              sql`UPDATE publication SET error = '{"code": "PUBLISH_DELAYED"}', claim = gen_random_uuid(),
+                    lease_until = app_now() + interval '1 minute'
+                  WHERE account_id = ${ids.accountId}`,
+              aPublish(sql, ids, 8)
+            ])
+          )
           // A publish that was attempted is as old as its first attempt, however long it waited before.
           for (const wait of ["running", "retry"])
             yield* anAccountWith((sql, ids) =>
@@ -262,7 +272,7 @@ for (const { absent, layer: database, name } of engines)
           const minutes = (seconds: ReadonlyArray<number>) => seconds.map((each) => Math.floor(each / 60))
           const waits = ["worker", "retry", "running", "import", "unlinked"]
           assert.strictEqual(sumOf(families, "catalog_backlog_read"), 1)
-          assert.deepStrictEqual(of("catalog_publishes_pending", "wait", waits), [2, 3, 2, 1, 1])
+          assert.deepStrictEqual(of("catalog_publishes_pending", "wait", waits), [2, 5, 2, 1, 1])
           assert.deepStrictEqual(minutes(of("catalog_publish_oldest_age_seconds", "wait", waits)), [7, 10, 20, 30, 40])
           assert.deepStrictEqual(of("catalog_drops_due", "wait", ["worker", "import"]), [1, 1])
           assert.deepStrictEqual(minutes(of("catalog_drop_lateness_seconds", "wait", ["worker", "import"])), [15, 5])

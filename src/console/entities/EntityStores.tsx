@@ -3,6 +3,7 @@ import type { Sheet } from "../../drafts/Drafts.ts"
 import type { Holders } from "../../drafts/EntityUsesRepo.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
+import { isDelayed } from "../../model/PublishState.ts"
 import { filesOnly, type Store } from "../../model/Store.ts"
 import { Hidden, HiddenFields, Time } from "../Frame.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
@@ -243,7 +244,14 @@ export const OnStores = ({
   )
 }
 
-/** The states of the stores. A failed publish shows its cause and a button to retry it. */
+/** Whether a publish waits, because the store's platform does not answer. */
+const isWaiting = ({
+  last_publish_error,
+  last_publish_status
+}: Pick<OnStore, "last_publish_error" | "last_publish_status">) =>
+  last_publish_status === "pending" && isDelayed(last_publish_error)
+
+/** The states of the stores. A failed publish shows its cause and a button to retry it, one that waits only its cause. */
 export const StoreStates = ({
   csrf,
   linked,
@@ -291,16 +299,25 @@ export const StoreStates = ({
             />
           </div>
         ))}
+      {states.filter(isWaiting).map((on) => (
+        <div key={on.store_id} class="failure">
+          <p>
+            <strong>{t.rich("The publish to {store} waits.", { store: nameOf(on) })}</strong>{" "}
+            {t.say(on.last_publish_error?.message ?? "")}
+          </p>
+        </div>
+      ))}
     </>
   )
 }
 
-/** The states of the stores in a sentence, for screen readers, with the causes of failed publishes. */
+/** The states of the stores in a sentence, for screen readers, with the causes of publishes that failed or wait. */
 export const statesIn = (t: Words, sheet: Sheet, linked: ReadonlyArray<Store>): string =>
   sheet.stores
     .map(({ projection }) => {
       const { last_publish_error, last_publish_status, pending_publish } = projection
+      const hasCause = last_publish_status === "failed" || isWaiting(projection)
       const { name } = publishStates[publishStateOf(last_publish_status, pending_publish)]
-      return `${storeNameOf(linked, projection)}: ${t(name)}. ${last_publish_status === "failed" ? t.say(last_publish_error?.message ?? "") : ""}`.trim()
+      return `${storeNameOf(linked, projection)}: ${t(name)}. ${hasCause ? t.say(last_publish_error?.message ?? "") : ""}`.trim()
     })
     .join(" ")

@@ -45,7 +45,8 @@ const countsOf = (counts: ReadonlyArray<StoreCounts>, { id }: Store): StoreCount
     hasPublications: false,
     counts: [],
     causes: [],
-    causeCount: 0
+    causeCount: 0,
+    delay: null
   }
 
 type CountedState = StoreCounts["counts"][number]["state"]
@@ -280,6 +281,7 @@ const StoreStates = ({ counts, store }: { readonly store: Store; readonly counts
   return (
     <ul class="states">
       {links}
+      {counts.delay !== null && <li class="quiet">{t.say(counts.delay)}</li>}
       {mayPublish && toPublish > 0 && (
         <li>
           <a class="state calm wait" href={publishStoreOf(store.id)}>

@@ -120,6 +120,8 @@ export const messages: ReadonlyArray<Sentence> = [
   "this process has no adapter for it",
   "{cause} Tried {count} time.",
   "{cause} Tried {count} times.",
+  "{cause} Tried for {count} hours.",
+  "{cause} The publish is tried again for up to {count} hours.",
   "The store's platform took too long.",
   "The publishing process stopped {count} times before it finished.",
   "product {id} is not live on this store: publish it first, or take it out of the collection",
