@@ -97,12 +97,15 @@ const makeOwn = Effect.gen(function* () {
         const ids = yield* repo.mistyped(accountId, { kind, key, type }, after, maxRetyped)
         const last = ids.at(-1)
         if (last === undefined) return count
-        // The ids come from the account and entities are never deleted, so a refusal is a defect.
-        yield* Effect.catchTags(
-          changes.apply(ids.map((entityId) => CatalogChange.Retype({ entityId, types: { [key]: type } }))),
-          { NotFound: Effect.die, ValidationFailed: Effect.die }
+        // Some of these entities may have been deleted since they were read.
+        const { remedy } = yield* changes.applyRemedy(ids, ({ aggregates }) =>
+          Effect.succeed({
+            changes: ids
+              .filter((entityId) => aggregates.has(entityId))
+              .map((entityId) => CatalogChange.Retype({ entityId, types: { [key]: type } }))
+          })
         )
-        count += ids.length
+        count += remedy.changes.length
         after = last
       }
     })

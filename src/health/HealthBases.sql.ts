@@ -165,6 +165,11 @@ export const makeUnfinished = (sql: SqlClient): Context.Tag.Service<HealthRepo>[
              greatest(extract(epoch FROM app_now() - coalesce(b.stepped_at, b.begun_at)), 0)::float8 AS "idleSeconds"
       FROM health_base b
       WHERE b.account_id = ${accountId} AND b.reached IS NOT NULL AND b.fingerprint <> ''
+        -- A scan that began again after a change of its rules or stores leaves its former base behind.
+        AND NOT EXISTS (
+          SELECT FROM health_base n
+          WHERE n.account_id = ${accountId} AND n.dimension = b.dimension AND n.scope = b.scope AND n.base > b.base
+        )
       ORDER BY b.begun_at, b.base`
   )
   return unfinished

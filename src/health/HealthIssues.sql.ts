@@ -114,8 +114,13 @@ export const makeHealthIssues = (sql: SqlClient): Pick<Context.Tag.Service<Healt
   return {
     issues: (accountId, { fields, page, pageSize, ...filter }) =>
       Effect.map(
-        // Reads one more row than a page has, to see whether another page follows.
-        readIssues(inSection(accountId, filter), fields, (page - 1) * pageSize, pageSize + 1),
+        // Reads one more row than a page has, to see whether another page follows. The command line takes a page of any number.
+        readIssues(
+          inSection(accountId, filter),
+          fields,
+          Math.min((page - 1) * pageSize, Number.MAX_SAFE_INTEGER),
+          pageSize + 1
+        ),
         Option.map(({ rows, ...page }) => ({ ...page, rows: rows.slice(0, pageSize), hasNext: rows.length > pageSize }))
       ),
     countIssues: (accountId, filter) =>

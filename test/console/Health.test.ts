@@ -374,6 +374,16 @@ layer(WithNights, { excludeTestServices: true })("the pages of data health", (it
     })
   )
 
+  it.effect("a list without fields ignores the field by which another list was filtered", () =>
+    Effect.gen(function* () {
+      const { open, scan } = yield* aShop
+      yield* scan({ dimension: "media" })
+      const page = yield* open("/data-health/issues?section=media-unused&store_id=&field=vendor")
+      assertPage(page)
+      assert.notInclude(page.text, 'name="field"')
+    })
+  )
+
   it.effect("a form without the CSRF token scans nothing", () =>
     Effect.gen(function* () {
       const { actor, cookie } = yield* aShop

@@ -1,5 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { makeRepairs } from "../../src/console/health/Repairs.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { type EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
@@ -13,6 +14,7 @@ import {
   CatalogChanges,
   DataHealth,
   Drafts,
+  definedAs,
   Remediation
 } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
@@ -385,6 +387,173 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
     })
   )
 
+  it.effect("the list of one field is made equal in that field only, also as a whole", () =>
+    Effect.gen(function* () {
+      const { a, actor, b, one } = yield* aShop
+      yield* Effect.gen(function* () {
+        const tent = yield* anEntity("product", { title: "Tent", vendor: "Fell" }, { on: [a, b] })
+        yield* set(tent, { title: "Tent B", vendor: "Tarn" }, b.id)
+        yield* scan("divergence")
+        const answer = yield* one.send(equal, `${divergence}&field=vendor`, { common: a.id, do: "all" })
+        assert.deepStrictEqual(
+          [answer.status, answer.headers.get("location")],
+          [303, `${divergence}&field=vendor&repaired=1`],
+          answer.text
+        )
+        assert.deepStrictEqual(
+          [yield* valueOf(tent, b.id, "vendor"), yield* valueOf(tent, b.id, "title")],
+          ["Fell", "Tent B"]
+        )
+        const { hidden } = sectionsOf((yield* one.open(divergence)).text, equal)
+        yield* set(tent, { title: "Tent" }, b.id)
+        const late = yield* ask(equal, { cookie: one.cookie, form: { ...hidden, common: a.id, do: "all" } })
+        assertPage(late, 400)
+        assert.include(
+          mainOf(late),
+          "<li>1 not repaired: The stores that are compared with the chosen one agree already.</li>"
+        )
+      }).pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("more rows than a batch has are repaired, also if the rows of an item come at its end", () =>
+    Effect.gen(function* () {
+      const { a, actor, b, one } = yield* aShop
+      const texts = {
+        handle: "tent",
+        description_html: "<p>Dry</p>",
+        vendor: "Fell",
+        product_type: "Tents",
+        tags: '["dry"]',
+        status: "draft",
+        seo_title: "Tent",
+        seo_description: "Dry"
+      }
+      yield* Effect.gen(function* () {
+        const ids = yield* Effect.forEach(Array.from({ length: 63 }), (_, index) =>
+          anEntity("product", { title: `Tent ${index}` }, { on: [a, b] })
+        )
+        const { fill } = yield* makeRepairs
+        const revisions = new Map(
+          yield* Effect.forEach(ids, (id) =>
+            Effect.map(
+              Effect.flatMap(Drafts, (drafts) => drafts.get(id, null)),
+              ({ draft_revision }) => [id, draft_revision] as const
+            )
+          )
+        )
+        const rows = ids.flatMap((entityId) =>
+          Object.entries(texts).map(([field, typed]) => ({
+            entityId,
+            kind: "product" as const,
+            field,
+            typed,
+            type: "",
+            where: "catalog",
+            revision: revisions.get(entityId) ?? 0
+          }))
+        )
+        assert.deepStrictEqual(yield* fill(rows), { repaired: 504, refused: [], isLocked: false })
+        const changes = ids.map((entityId) =>
+          CatalogChange.SetOverrides({
+            entityId,
+            storeId: b.id,
+            values: { ...Object.fromEntries(Object.keys(texts).map((key) => [key, ""])), status: "archived" }
+          })
+        )
+        yield* (yield* CatalogChanges).apply(changes)
+        yield* scan("divergence")
+        assert.include((yield* one.open(divergence)).text, ">Use it for the whole list</button>")
+        const answer = yield* one.send(equal, divergence, { common: a.id, do: "all" })
+        assert.deepStrictEqual(
+          [answer.status, answer.headers.get("location")],
+          [303, `${divergence}&repaired=504`],
+          answer.text
+        )
+        assert.include((yield* one.open(divergence)).text, "There are no issues")
+      }).pipe(actingAs(actor), Effect.orDie)
+    })
+  )
+
+  it.effect("a list that is filtered by a field ends where its issues end", () =>
+    Effect.gen(function* () {
+      const { a, actor, one } = yield* aShop
+      yield* Effect.gen(function* () {
+        for (let index = 0; index < 26; index++)
+          yield* anEntity(
+            "product",
+            { title: `Tent ${index}`, ...whole, ...(index > 0 && { vendor: "Fell" }) },
+            { on: [a] }
+          )
+        for (let index = 0; index < 26; index++)
+          yield* anEntity("product", { title: `Stove ${index}`, vendor: "Fell" }, { on: [a] })
+        yield* scan("completeness")
+        const next = 'rel="next"'
+        const page = yield* one.open(vendors)
+        assertPage(page)
+        assert.include(page.text, "<span>Page 1</span>")
+        assert.notInclude(page.text, next)
+        const many = `${required}&field=product_type`
+        assert.include((yield* one.open(many)).text, `&amp;field=product_type&amp;page=2" ${next}`)
+        const last = yield* one.open(`${many}&page=2`)
+        assert.notInclude(last.text, next)
+        assert.include(last.text, 'rel="prev"')
+      }).pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("refused rows keep what was typed into each, in the catalog and on a store with a value of its own", () =>
+    Effect.gen(function* () {
+      const { a, actor, b, one } = yield* aShop
+      yield* Effect.gen(function* () {
+        const [own, other] = a.id < b.id ? [a, b] : [b, a]
+        const tent = yield* anEntity("product", { title: "Tent", vendor: "Fell", ...whole }, { on: [a, b] })
+        const small = yield* anEntity("variant", { title: "Small", sku: "T-1" }, { of: tent, on: [a, b] })
+        yield* set(small, { price: "" }, own.id)
+        yield* scan("completeness")
+        const prices = `${required}&field=price`
+        const { hidden } = sectionsOf((yield* one.open(prices)).text, fill)
+        assert.deepStrictEqual([hidden["where-0"], hidden["where-1"]], [own.id, undefined])
+        const answer = yield* ask(fill, {
+          cookie: one.cookie,
+          form: { ...hidden, "value-0": "of the store", "value-1": "of the catalog", "where-1": other.id }
+        })
+        assertPage(answer, 400)
+        assert.match(answer.text, /name="value-0"[^>]* value="of the store"/)
+        assert.match(answer.text, /name="value-1"[^>]* value="of the catalog"/)
+        assert.include(answer.text, `<option value="${other.id}" selected>`)
+      }).pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("one value for the whole list is read by the type of a metafield", () =>
+    Effect.gen(function* () {
+      const { a, actor, one } = yield* aShop
+      yield* Effect.gen(function* () {
+        yield* definedAs("product", {
+          "spec.materials": "list.single_line_text_field",
+          "spec.nights": "number_integer"
+        })
+        yield* (yield* DataHealth).changeRules("product", { required: ["spec.materials", "spec.nights"] })
+        const tent = yield* anEntity("product", { title: "Tent" }, { on: [a] })
+        yield* scan("completeness")
+        for (const [field, common, value] of [
+          ["spec.materials", "Wool", '["Wool"]'],
+          ["spec.nights", " 3 ", "3"]
+        ] as const) {
+          const list = `${required}&field=${field}`
+          const answer = yield* one.send(fill, list, { common, do: "all" })
+          assert.deepStrictEqual(
+            [answer.status, answer.headers.get("location")],
+            [303, `${list}&repaired=1`],
+            answer.text
+          )
+          assert.strictEqual(yield* valueOf(tent, null, field), value)
+        }
+      }).pipe(actingAs(actor), Effect.orDie)
+    })
+  )
+
   it.effect("while an import locks the account nothing is repaired, and the typed values are kept", () =>
     Effect.gen(function* () {
       const { a, accountId, actor, one } = yield* aShop
@@ -456,6 +625,11 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         const malformed = yield* ask(fill, { cookie: one.cookie, form: { ...form, csrf: _ ?? "", "row-0": "x" } })
         assert.include(malformed.text, "A row of the form is malformed. Open the list again.")
         assert.strictEqual(malformed.status, 400)
+        // A row without its place is not filled in the catalog.
+        for (const place of ["", "x"]) {
+          const placeless = yield* ask(fill, { cookie: one.cookie, form: { ...form, csrf: _ ?? "", "where-0": place } })
+          assertRefusal(placeless, 400, "Not understood", "A row of the form is malformed. Open the list again.")
+        }
         assert.strictEqual(yield* valueOf(tent, null, "vendor"), "")
       }).pipe(actingAs(actor))
     })

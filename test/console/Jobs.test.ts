@@ -46,12 +46,19 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
           next: [`/jobs/${id}`, "Back to the page"]
         }) as const
       const bulk = (yield* begin("bulk_change")).id
+      const buttonsOf = ({ cookie }: typeof own, id: string) =>
+        Effect.map(ask(`/jobs/${id}`, { cookie }), ({ text }) =>
+          [...text.matchAll(/name="command" value="(\w+)"/g)].map(([, word]) => word)
+        )
+      assert.deepStrictEqual(yield* buttonsOf(own, bulk), ["pause", "cancel"])
+      assert.deepStrictEqual(yield* buttonsOf(other, bulk), [])
       assertRefusal(yield* command(other, bulk, "pause"), 403, refusal(bulk))
       for (const word of ["pause", "resume", "cancel"])
         assert.strictEqual((yield* command(own, bulk, word)).headers.get("location"), `/jobs/${bulk}?note=${word}`)
       // A user with the role edit cannot continue a job that publishes.
       const publish = (yield* begin("publish_waiting")).id
       assert.strictEqual((yield* command(own, publish, "pause")).status, 303)
+      assert.deepStrictEqual(yield* buttonsOf(own, publish), ["cancel"])
       assertRefusal(yield* command(own, publish, "resume"), 403, refusal(publish))
       assertRefusal(yield* command(other, publish, "cancel"), 403, refusal(publish))
       assert.strictEqual((yield* command(own, publish, "cancel")).status, 303)

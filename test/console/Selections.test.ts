@@ -653,6 +653,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       assert.include(wrongs[2]?.[0].text ?? "", `value="${"x".repeat(256)}"`)
       const stranger = yield* aMerchant
       for (const form of [
+        { do: "value", key: "title", store_id: stranger.shop.id },
         { do: "review", key: "title", value: "x", store_id: stranger.shop.id },
         { do: "review", key: "title", value: "x", store_id: "x" }
       ]) {

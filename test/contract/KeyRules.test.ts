@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
+import { DefinitionsRepo } from "../../src/drafts/DefinitionsRepo.ts"
 import type { NewDrop } from "../../src/drops/Drop.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import type { ReconcileOperation } from "../../src/health/RemediationRules.ts"
@@ -365,6 +366,35 @@ for (const engine of featureServiceEngines)
               )
             })
           )
+      )
+
+      it.effect("values get the type of their definition although one of their entities is deleted meanwhile", () =>
+        inShop(({ actor, product }) =>
+          Effect.gen(function* () {
+            yield* definedAs("product", { "care.hours": "single_line_text_field" })
+            const gone = yield* anEntity("product", { title: "Hut" })
+            for (const id of [product, gone]) yield* write(id, "care.hours", "12")
+            const { apply } = yield* CatalogChanges
+            const deletion = apply([CatalogChange.DeleteEntity({ entityId: gone })]).pipe(
+              actingAs(actor),
+              Effect.ignore
+            )
+            // The entity is deleted after the entities with another type were read.
+            const deleting = Layer.effect(
+              DefinitionsRepo,
+              Effect.map(DefinitionsRepo, (repo) => ({
+                ...repo,
+                mistyped: (...read: Parameters<typeof repo.mistyped>) =>
+                  Effect.tap(repo.mistyped(...read), () => deletion)
+              }))
+            )
+            const { retyped } = yield* Effect.flatMap(OwnDefinitions, ({ setType }) =>
+              setType({ owner_type: "product", key: "care.hours", type: "number_integer" })
+            ).pipe(Effect.provide(OwnDefinitions.layer.pipe(Layer.provide(deleting))))
+            assert.strictEqual(retyped, 1)
+            assert.strictEqual((yield* typesOf(product))["care.hours"], "number_integer")
+          })
+        )
       )
 
       it.effect("a platform's definition takes precedence over the account's own", () =>

@@ -3,6 +3,7 @@ import { IssuesParams } from "../../api/DataHealth.ts"
 import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import type { Drafts } from "../../drafts/Drafts.ts"
+import type { MetafieldDefinitions } from "../../drafts/MetafieldDefinitions.ts"
 import { DataHealth } from "../../health/DataHealth.ts"
 import { dimensionOf, type HealthIssue, HealthOverview, type HealthSection } from "../../health/Health.ts"
 import type { Remediation } from "../../health/Remediation.ts"
@@ -18,7 +19,7 @@ import { issuesPath, jobPath, paths } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { type IssueFilters, IssuesPage, type Repair } from "./IssuesPage.tsx"
-import { actionOf, repairFields, rowsOfForm } from "./RepairForms.ts"
+import { actionOf, filledRowsOf, repairFields, rowsOfForm } from "./RepairForms.ts"
 import { equalRowsOf, fillRowsOf, makeReadSheets, type SentRow, type Sheets } from "./RepairRows.ts"
 import { type CommonTarget, makeRepairs, type Outcome } from "./Repairs.ts"
 
@@ -53,7 +54,11 @@ const notRetried = (refusals: ReadonlyArray<string>, begun: number): Saying => {
 
 type Query = Effect.Effect.Success<ReturnType<typeof queryIn>>
 
-const queryIn = (given: Parameters) => decoded(IssuesParams, ["section", "page", "store_id", "locale", "field"], given)
+const queryIn = (given: Parameters) =>
+  Effect.map(decoded(IssuesParams, ["section", "page", "store_id", "locale", "field"], given), (query) =>
+    // The filters keep the field if somebody chooses another list, and issues of this one have no fields.
+    query.section === "media-unused" ? { ...query, field: undefined } : query
+  )
 
 const filtersIn = ({ field, locale, store_id }: Query): IssueFilters => ({ storeId: store_id, locale, field })
 
@@ -69,6 +74,13 @@ interface Sent {
   /** Whether the page shows only the rows of the sent form. */
   readonly isOnlySent?: boolean
 }
+
+/**
+ * The number of the last page. The number of rows and the page are read separately, and a scan can end between both reads. With a field,
+ * only the number of rows of all fields is known: the last page is this one or the next.
+ */
+const lastPage = ({ field, page }: Query, rows: number, hasNext: boolean) =>
+  Math.max(field === undefined ? Math.ceil(rows / pageSize) : page, hasNext ? page + 1 : 1)
 
 /** `repaired=12-14`: 12 of 14 rows. */
 const outcomeIn = (given: Parameters): Outcome | undefined => {
@@ -140,8 +152,8 @@ const makeShowIssues = Effect.gen(function* () {
 
   return (visitor: Visitor, query: Query, sent: Sent = {}) =>
     Effect.gen(function* () {
-      const { field, locale, page: number, section, store_id } = query
-      const page = yield* dataHealth.issues({ section, page: number, page_size: pageSize, store_id, locale, field })
+      const { field, locale, section, store_id } = query
+      const page = yield* dataHealth.issues({ section, page: query.page, page_size: pageSize, store_id, locale, field })
       const rows = yield* dataHealth.countIssues({ section, store_id, locale })
       const isRepairable = isFillable(section) || section === "divergence"
       const ids = page.data.map(({ entity_id }) => entity_id)
@@ -159,8 +171,7 @@ const makeShowIssues = Effect.gen(function* () {
           filters={filtersIn(query)}
           page={page}
           rows={rows}
-          // The number of rows and the page are read separately, and a scan can end between both reads.
-          last={Math.max(Math.ceil(rows / pageSize), page.has_next ? number + 1 : 1)}
+          last={lastPage(query, rows, page.has_next)}
           repair={repair}
           outcome={sent.outcome}
           refusal={sent.refusal}
@@ -187,7 +198,16 @@ const toSentRows = (rows: ReadonlyArray<CommonTarget>): ReadonlyArray<SentRow> =
 const isRefused = (outcome: Outcome | undefined) =>
   outcome !== undefined && outcome.repaired === 0 && outcome.refused.length > 0
 
-type Needs = DataHealth | Drafts | MerchantLists | Pictures | PublishJobs | Remediation | Stores | PageServices
+type Needs =
+  | DataHealth
+  | Drafts
+  | MerchantLists
+  | MetafieldDefinitions
+  | Pictures
+  | PublishJobs
+  | Remediation
+  | Stores
+  | PageServices
 
 /** The lists of issues, and the forms that repair them. */
 export const issueList: Surface<Needs> = surfaceOf(
@@ -247,7 +267,7 @@ export const issueList: Surface<Needs> = surfaceOf(
               return yield* finish(visitor, query, outcome, { typed, kept: keptOf(undefined) })
             }
             case "rows": {
-              const filled = rows.filter((row) => row.typed.trim() !== "")
+              const filled = yield* filledRowsOf(rows)
               if (filled.length === 0) return yield* refuse("Nothing is filled: type a value into a row first.")
               const outcome = yield* repairs.fill(filled)
               return yield* finish(visitor, query, outcome, { kept: outcome.refused, isOnlySent: true, typed })
@@ -273,7 +293,7 @@ export const issueList: Surface<Needs> = surfaceOf(
                 kept: sent
               })
             const issues = yield* repairs.firstIssues(filterOf(query))
-            return yield* finish(visitor, query, yield* repairs.equalAll(issues, common.value), {
+            return yield* finish(visitor, query, yield* repairs.equalAll(issues, common.value, query.field), {
               kept: sent,
               typed: value
             })

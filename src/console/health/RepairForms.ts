@@ -1,8 +1,9 @@
 import { Effect, Schema } from "effect"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { EntityKind } from "../../model/Attribute.ts"
-import { EntityId } from "../../model/Ids.ts"
+import { EntityId, StoreId } from "../../model/Ids.ts"
 import { PageRefused } from "../Browser.ts"
+import { inCatalog } from "./RepairRows.ts"
 import type { CommonTarget } from "./Repairs.ts"
 
 /** Names of the fields of the forms that repair. Those of a row end with its number. */
@@ -63,4 +64,16 @@ export const rowsOfForm = (form: Parameters): Effect.Effect<ReadonlyArray<Common
           where: form.get(`${repairFields.where}${number}`) ?? ""
         }
       })
+  )
+
+const isStoreId = Schema.is(StoreId)
+
+/** The rows in which something was typed. PageRefused: one of them names neither the catalog nor a store. */
+export const filledRowsOf = (
+  rows: ReadonlyArray<CommonTarget>
+): Effect.Effect<ReadonlyArray<CommonTarget>, PageRefused> =>
+  Effect.filterOrFail(
+    Effect.succeed(rows.filter(({ typed }) => typed.trim() !== "")),
+    (filled) => filled.every(({ where }) => where === inCatalog || isStoreId(where)),
+    notUnderstood
   )

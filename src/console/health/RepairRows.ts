@@ -85,7 +85,10 @@ export const fillRowsOf = (
       const before = rows.get(key)
       const target = { entityId: entity_id, kind: entity_type, field }
       const where = fitsCatalog ? inCatalog : store_id
-      const sent = kept.find((each) => sameTarget(each.target, target) && (fitsCatalog || each.where === store_id))
+      // The row of the catalog may have been sent with one of its stores. A store with a value of its own has another row.
+      const isSent = ({ where }: SentRow) =>
+        fitsCatalog ? !row.cells.some(({ isOwn, storeId }) => storeId === where && isOwn) : where === store_id
+      const sent = kept.find((each) => sameTarget(each.target, target) && isSent(each))
       rows.set(key, {
         ...target,
         title: found.title,

@@ -1,9 +1,11 @@
 import { Array as Arr, Effect, Schema } from "effect"
+import { MetafieldDefinitions } from "../../drafts/MetafieldDefinitions.ts"
 import { DataHealth } from "../../health/DataHealth.ts"
-import { fieldType, type HealthIssue } from "../../health/Health.ts"
+import type { HealthIssue } from "../../health/Health.ts"
 import { type Filled, type Reconciled, Remediation } from "../../health/Remediation.ts"
 import { type FillOperation, maxOperations, type ReconcileOperation } from "../../health/RemediationRules.ts"
-import type { EntityKind } from "../../model/Attribute.ts"
+import { withAccountId } from "../../model/Actor.ts"
+import { type EntityKind, singleLineText } from "../../model/Attribute.ts"
 import type { PimLocked } from "../../model/Errors.ts"
 import { type EntityId, StoreId } from "../../model/Ids.ts"
 import { fromTyped } from "../entities/CellInput.ts"
@@ -37,7 +39,7 @@ const wordsOf = ({ code, message }: { readonly code: string; readonly message: s
 }
 
 const filledMeanwhile = "Somebody filled it meanwhile. Nothing was overwritten."
-const equalAlready = "These stores agree already."
+const equalAlready = "The stores that are compared with the chosen one agree already."
 const lockedWords = "Not saved: an import has locked the catalog. Accept or discard it, then send the form again."
 
 const toSentRow = (row: CommonTarget, refusal: string): SentRow => ({
@@ -49,6 +51,20 @@ const toSentRow = (row: CommonTarget, refusal: string): SentRow => ({
 
 type Refusals = ReadonlyArray<string | undefined>
 
+/**
+ * Divides rows into batches. The rows of an entity stay together: a batch raises the revision of its draft, so a later batch would refuse
+ * the rest of them.
+ */
+const batchesOf = (rows: ReadonlyArray<CommonTarget>): ReadonlyArray<ReadonlyArray<CommonTarget>> => {
+  const batches: Array<Array<CommonTarget>> = []
+  for (const ofEntity of Object.values(Arr.groupBy(rows, ({ entityId }) => entityId))) {
+    const last = batches.at(-1)
+    if (last !== undefined && last.length + ofEntity.length <= maxOperations) last.push(...ofEntity)
+    else batches.push(ofEntity)
+  }
+  return batches
+}
+
 /** Runs one batch for each kind, and returns the refusal of each row. */
 const inBatches = <R>(
   rows: ReadonlyArray<CommonTarget>,
@@ -57,7 +73,7 @@ const inBatches = <R>(
   Effect.gen(function* () {
     const refusals = new Map<CommonTarget, string>()
     for (const [first, ...others] of Object.values(Arr.groupBy(rows, ({ kind }) => kind)))
-      for (const some of Arr.chunksOf([first, ...others], maxOperations)) {
+      for (const some of batchesOf([first, ...others])) {
         const found = yield* run(first.kind, some)
         some.forEach((row, index) => {
           const refusal = found[index]
@@ -87,13 +103,14 @@ const storeIn = (where: string) => (isStoreId(where) ? { store_id: where } : {})
 const basedOn = (rows: ReadonlyArray<CommonTarget>) =>
   new Map(rows.map(({ entityId, revision }) => [entityId, revision]))
 
-/** Number of rows that one form repairs of a whole list. */
+/** Number of issues that one form repairs of a whole list. */
 export const maxRepaired = maxOperations
 const pageSize = 100
 
 /** Repairs what the forms of the issues send, by the same batches as REST and agents. All repairs are drafts. */
 export const makeRepairs = Effect.gen(function* () {
   const dataHealth = yield* DataHealth
+  const definitions = yield* MetafieldDefinitions
   const remediation = yield* Remediation
 
   const orLocked = <A, R>(
@@ -161,9 +178,10 @@ export const makeRepairs = Effect.gen(function* () {
           where: store_id
         })
       )
-      return inBatches(rows, (kind, some) => {
-        const value = fromTyped({ key: field, type: fieldType(kind, field) }, typed)
-        return Effect.gen(function* () {
+      return inBatches(rows, (kind, some) =>
+        Effect.gen(function* () {
+          const rules = yield* withAccountId((accountId) => definitions.rulesFor(accountId, kind, [field]))
+          const value = fromTyped({ key: field, type: rules.typeOf(kind, field, []) ?? singleLineText }, typed)
           const ids = [...new Set(some.map(({ entityId }) => entityId))]
           const canonical = ids.map((entity_id): FillOperation => ({ entity_id, field, value }))
           const [first, second] = yield* remediation.fillCanonicalThenStores(
@@ -177,13 +195,13 @@ export const makeRepairs = Effect.gen(function* () {
             return refusal === filledMeanwhile && row !== undefined && filled.has(row.entityId) ? undefined : refusal
           })
         }).pipe((batch) => orLocked(some.length, batch, (found) => found))
-      })
+      )
     },
-    /** Makes each field of many issues equal to what one store has. */
-    equalAll: (issues: ReadonlyArray<HealthIssue>, winner: StoreId) => {
+    /** Makes each field of many issues equal to what one store has. `only`: the field that the list is limited to. */
+    equalAll: (issues: ReadonlyArray<HealthIssue>, winner: StoreId, only: string | undefined) => {
       const targets = new Map<string, CommonTarget>()
       for (const { entity_id, entity_type, fields } of issues)
-        for (const field of fields)
+        for (const field of fields.filter((each) => only === undefined || each === only))
           targets.set(`${entity_id} ${field}`, {
             entityId: entity_id,
             kind: entity_type,
@@ -193,7 +211,7 @@ export const makeRepairs = Effect.gen(function* () {
             typed: "",
             where: winner
           })
-      return inBatches([...targets.values()].slice(0, maxRepaired), (kind, some) =>
+      return inBatches([...targets.values()], (kind, some) =>
         orLocked(
           some.length,
           remediation.reconcile(

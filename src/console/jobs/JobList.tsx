@@ -1,13 +1,12 @@
 import { Effect, Either, Schema } from "effect"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
-import type { Job, JobKindName, JobState } from "../../jobs/Job.ts"
+import type { Job, JobState } from "../../jobs/Job.ts"
 import { type JobCommand, Jobs } from "../../jobs/Jobs.ts"
 import { JobId } from "../../model/Ids.ts"
-import { includesRole } from "../../model/Role.ts"
 import type { Store } from "../../model/Store.ts"
 import { PublishJobs } from "../../publishing/PublishJobs.ts"
 import { Stores } from "../../stores/Stores.ts"
-import { PageRefused, type Visitor } from "../Browser.ts"
+import { PageRefused } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { wordsIn } from "../languages/Words.tsx"
 import {
@@ -23,7 +22,7 @@ import {
 import { jobPath, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { shorten } from "../Wording.tsx"
-import { JobPage } from "./JobPage.tsx"
+import { JobPage, mayCommand } from "./JobPage.tsx"
 import { JobsPage } from "./JobsPage.tsx"
 
 const routes = {
@@ -63,17 +62,6 @@ const results: Readonly<Record<JobCommand, ReadonlyArray<JobState>>> = {
   resume: ["queued", "running", "done"],
   cancel: ["cancelled"]
 }
-
-/** Kinds of jobs that the role edit can begin. */
-const kindsOfEditors: ReadonlyArray<JobKindName> = ["bulk_change", "import"]
-
-/**
- * Controlling jobs needs the role publish. The person who began a job may also pause and cancel it, and may continue it if the role
- * allows beginning such a job.
- */
-const mayCommand = (visitor: Visitor, command: JobCommand, { author, kind }: Job) =>
-  includesRole(visitor.role, "publish") ||
-  (author.kind === "user" && author.id === visitor.userId && (command !== "resume" || kindsOfEditors.includes(kind)))
 
 /** The list of an account's jobs, and the page of one job, with forms to pause, resume and cancel it. */
 export const jobList: Surface<Jobs | PublishJobs | Stores | PageServices> = surfaceOf(

@@ -6,9 +6,11 @@ import {
   isPublishing,
   isResumable,
   type Job,
+  type JobKindName,
   jobKinds
 } from "../../jobs/Job.ts"
 import type { JobCommand } from "../../jobs/Jobs.ts"
+import { includesRole } from "../../model/Role.ts"
 import type { Visitor } from "../Browser.ts"
 import { Facts } from "../Field.tsx"
 import { Alert, Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
@@ -16,8 +18,22 @@ import { Live } from "../Live.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { kindWords, titleOr } from "../Naming.tsx"
 import { jobPath, pageOf, paths } from "../Paths.ts"
-import { Allowed, useWords } from "../Viewer.tsx"
+import { useWords } from "../Viewer.tsx"
 import { JobStateOf, Progress, progressWords } from "./JobWords.tsx"
+
+/** Kinds of jobs that the role edit can begin. */
+const kindsOfEditors: ReadonlyArray<JobKindName> = ["bulk_change", "import"]
+
+/**
+ * Controlling jobs needs the role publish. The person who began a job may also pause and cancel it, and may continue it if the role
+ * allows beginning such a job.
+ */
+export const mayCommand = (visitor: Visitor, command: JobCommand, { author, kind }: Job) =>
+  includesRole(visitor.role, "publish") ||
+  (includesRole(visitor.role, "edit") &&
+    author.kind === "user" &&
+    author.id === visitor.userId &&
+    (command !== "resume" || kindsOfEditors.includes(kind)))
 
 const buttons: ReadonlyArray<{
   readonly command: JobCommand
@@ -147,19 +163,17 @@ export const JobPage = ({
             ]}
           />
           <div class="buttons">
-            <Allowed to="publish">
-              {buttons
-                .filter(({ isShown }) => isShown(job))
-                .map(({ command, name, style }) => (
-                  <form method="post" action={paths.commandJob} key={command}>
-                    <HiddenFields csrf={visitor.csrf} id={job.id} />
-                    <input type="hidden" name="command" value={command} />
-                    <button type="submit" class={style}>
-                      {t(name)}
-                    </button>
-                  </form>
-                ))}
-            </Allowed>
+            {buttons
+              .filter(({ command, isShown }) => isShown(job) && mayCommand(visitor, command, job))
+              .map(({ command, name, style }) => (
+                <form method="post" action={paths.commandJob} key={command}>
+                  <HiddenFields csrf={visitor.csrf} id={job.id} />
+                  <input type="hidden" name="command" value={command} />
+                  <button type="submit" class={style}>
+                    {t(name)}
+                  </button>
+                </form>
+              ))}
             {isOpen(job) && <a href={jobPath(job.id)}>{t("Look again")}</a>}
           </div>
         </div>

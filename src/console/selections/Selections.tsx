@@ -245,7 +245,10 @@ const actions: Surface<BulkJobs | Drafts | Jobs | MerchantLists | PublishJobs | 
             })
           if (does === undefined || does === "choose") return show(undefined)
           if (found === undefined) return show(undefined, { field: fields.key, message: "Choose a field first." })
-          if (does === "value") return show(found)
+          if (does === "value") {
+            const isThere = change.storeId === "" || content.stores.some(({ id }) => id === change.storeId)
+            return isThere ? show(found) : yield* new NotFound()
+          }
           const storeId = change.storeId === "" ? null : yield* storeIn(change.storeId)
           const { key } = change
           const value = fromTyped({ key, type: found.type }, change.typed)
