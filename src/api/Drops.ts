@@ -66,7 +66,7 @@ export class DropsGroup extends HttpApiGroup.make("drops")
           never: "It never makes, starts or cancels a drop: the merchant does. Channels are linked stores."
         },
         idsFrom: { drop_id: "list_drops_v1" },
-        answer: { kind: "bounded", rows: ["changes"], keys: ["master_id"], limited: false }
+        answer: { kind: "bounded", rows: ["changes"], keys: ["master_id", "channel_id", "field"], limited: false }
       })
   )
   .add(dropsOf("listProductDrops", "/products/:id/drops", "a product"))

@@ -12,6 +12,9 @@ const wholeNumber = /^[+-]?\d+$/
 /** Maximum page number: larger than any real one, and small enough that row offsets are exact integers. */
 const lastPage = 10_000_000_000_000
 
+/** The values of absent parameters of pages. */
+export const pageDefaults = { limit: 50, page: 1, page_size: 25 } as const
+
 /** Annotations with a handwritten JSON Schema and description, in place of the derived schema. */
 const withDescription = (description: string, jsonSchema: { readonly [keyword: string]: unknown }) => ({
   description,
@@ -56,8 +59,8 @@ const rowsSchema = (max: number, fallback: number) =>
     }
   )
 
-const Limit = wholeNumberParam(1, 250, 50)
-  .annotations(rowsSchema(250, 50))
+const Limit = wholeNumberParam(1, 250, pageDefaults.limit)
+  .annotations(rowsSchema(250, pageDefaults.limit))
   .pipe(inConnector({ schema: numberArgument(1, maxRows, `Maximum rows; over ${maxRows} counts as ${maxRows}.`) }))
 
 const Cursor = Once.annotations({
@@ -138,7 +141,7 @@ const Pending = TrueOrFalse.annotations(
 
 /** The parameters of endpoints that page by a cursor. */
 export const cursorParams = {
-  limit: Schema.optionalWith(Limit, { default: () => 50, exact: true }),
+  limit: Schema.optionalWith(Limit, { default: () => pageDefaults.limit, exact: true }),
   cursor: optional(Cursor)
 }
 
@@ -175,8 +178,11 @@ const splitValues = (text: string): ReadonlyArray<string> => [
   )
 ]
 
-const joinValues = (values: ReadonlyArray<string>) =>
-  values.map((value) => value.replaceAll(/[\\,]/g, "\\$&")).join(",")
+/** Joins values with commas. Blank text would be an absent parameter, so a comma is before it: no value, or a blank one, is no missing filter. */
+const joinValues = (values: ReadonlyArray<string>) => {
+  const text = values.map((value) => value.replaceAll(/[\\,]/g, "\\$&")).join(",")
+  return text.trim() === "" ? `,${text}` : text
+}
 
 /**
  * Several values in one parameter, separated by commas. `rule`: the error message for an invalid value. Tools do not
@@ -276,7 +282,7 @@ export const StoreIdInPath = idInPath(StoreId).annotations(
   withDescription("Id of a linked store, from the list of stores.", uuidFormat)
 )
 
-const PageNumber = wholeNumberParam(1, lastPage, 1)
+const PageNumber = wholeNumberParam(1, lastPage, pageDefaults.page)
   .annotations(
     withDescription(
       "Page number, starting at 1. A number below 1 counts as 1, other text as the default. A page after the last one is empty.",
@@ -293,14 +299,14 @@ const PageNumber = wholeNumberParam(1, lastPage, 1)
     })
   )
 
-const PageSize = wholeNumberParam(1, 100, 25)
-  .annotations(rowsSchema(100, 25))
+const PageSize = wholeNumberParam(1, 100, pageDefaults.page_size)
+  .annotations(rowsSchema(100, pageDefaults.page_size))
   .pipe(inConnector({ schema: numberArgument(1, 100, "Maximum rows per page; over 100 counts as 100.", 25) }))
 
 /** The parameters of a page-numbered list. */
 export const pageParams = {
-  page: Schema.optionalWith(PageNumber, { default: () => 1, exact: true }),
-  page_size: Schema.optionalWith(PageSize, { default: () => 25, exact: true })
+  page: Schema.optionalWith(PageNumber, { default: () => pageDefaults.page, exact: true }),
+  page_size: Schema.optionalWith(PageSize, { default: () => pageDefaults.page_size, exact: true })
 }
 
 /** A parameter that must be one of `names`. The error message lists the names. */

@@ -101,9 +101,9 @@ interface AnyPage {
 type ListAny = (request: { readonly urlParams: object }) => Effect.Effect<AnyPage, CatalogError>
 
 /** Rows of a walk by filters: page after page. */
-const walkPages = (list: ListAny, params: object) =>
+const walkPages = (list: ListAny, { limit = maxRows, ...params }: { readonly limit?: number | undefined }) =>
   Stream.paginateChunkEffect(undefined as string | undefined, (cursor) =>
-    Effect.map(list({ urlParams: { limit: maxRows, ...params, ...(cursor !== undefined && { cursor }) } }), (page) => [
+    Effect.map(list({ urlParams: { limit, ...params, ...(cursor !== undefined && { cursor }) } }), (page) => [
       Chunk.fromIterable(page.data),
       Option.fromNullable(page.next_cursor)
     ])
@@ -129,7 +129,7 @@ export const makeClient = (settings: ClientSettings): Effect.Effect<CatalogClien
       if (ids !== undefined && !Array.isArray(ids)) return Stream.fail(invalid("ids", "must be an array"))
       // A cast: the kind is known only at run time, and the parameters were checked against it by the type of `walk`.
       const list = endpoints.catalog[endpointsOf[kind].list] as unknown as ListAny
-      return ids === undefined ? walkPages(list, params) : walkIds(list, params, ids)
+      return ids === undefined ? walkPages(list, params) : walkIds(list, params, [...new Set(ids)])
     }
     const listChanges = (limit: number, cursor: string | undefined) =>
       endpoints.changes.listChanges({ urlParams: { limit, ...(cursor !== undefined && { cursor }) } })
@@ -137,6 +137,9 @@ export const makeClient = (settings: ClientSettings): Effect.Effect<CatalogClien
     const changePages = ({ after, limit: rows = maxRows, poll = 5 }: FollowOptions = {}) => {
       if (poll !== false && !(typeof poll === "number" && poll >= 0))
         return Stream.fail(invalid("poll", "must be a number of seconds, or false"))
+      // A page with fewer rows than this is the last one.
+      if (!(Number.isInteger(rows) && rows >= 1))
+        return Stream.fail(invalid("limit", "must be a whole number of 1 or more"))
       const limit = Math.min(rows, maxRows)
       return Stream.paginateEffect({ cursor: after, isLast: false }, ({ cursor, isLast }) =>
         listChanges(limit, cursor).pipe(

@@ -1,5 +1,6 @@
 import { HttpApiClient, type HttpApiEndpoint, type HttpApiGroup, HttpClient, HttpClientRequest } from "@effect/platform"
-import { Duration, Effect, type ParseResult, Random, Record, type Types } from "effect"
+import { Duration, Effect, type ParseResult, Predicate, Random, Record, type Types } from "effect"
+import { pageDefaults } from "../api/Params.ts"
 import type { GroupsOf } from "../api/ProgramsOf.ts"
 import { RestApi } from "../api/RestApi.ts"
 import { CatalogError, invalid, misfit, refusalOf, unexpected, unreachable } from "./CatalogError.ts"
@@ -96,6 +97,13 @@ type EndpointOf<Group extends string> = HttpApiGroup.HttpApiGroup.Endpoints<
   HttpApiGroup.HttpApiGroup.WithName<GroupsOf<typeof RestApi>, Group>
 >
 
+/** The parameters of an endpoint. Those with a default may be left out. */
+type Defaulted<Params> = [Params] extends [never]
+  ? never
+  : Types.Simplify<
+      Omit<Params, keyof typeof pageDefaults> & Partial<Pick<Params, keyof Params & keyof typeof pageDefaults>>
+    >
+
 type Call<Endpoint> =
   Endpoint extends HttpApiEndpoint.HttpApiEndpoint<
     infer _Name,
@@ -111,7 +119,10 @@ type Call<Endpoint> =
   >
     ? (
         request: Types.Simplify<
-          Omit<HttpApiEndpoint.HttpApiEndpoint.ClientRequest<Path, UrlParams, Payload, Headers, false>, "withResponse">
+          Omit<
+            HttpApiEndpoint.HttpApiEndpoint.ClientRequest<Path, Defaulted<UrlParams>, Payload, Headers, false>,
+            "withResponse"
+          >
         >
       ) => Effect.Effect<Success, CatalogError>
     : never
@@ -127,6 +138,17 @@ export type Endpoints = {
 
 type AnyCall = (request: unknown) => Effect.Effect<unknown, unknown>
 
+/** Removes members that are undefined: programs pass them as absent ones, and their types allow it without `exactOptionalPropertyTypes`. */
+const withoutUndefined = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutUndefined)
+  return Predicate.isReadonlyRecord(value)
+    ? Record.map(
+        Record.filter(value, (member) => member !== undefined),
+        withoutUndefined
+      )
+    : value
+}
+
 /** Makes a call of each endpoint that the API defines. */
 export const makeEndpoints = (settings: ClientSettings): Effect.Effect<Endpoints, never, HttpClient.HttpClient> =>
   Effect.gen(function* () {
@@ -135,9 +157,10 @@ export const makeEndpoints = (settings: ClientSettings): Effect.Effect<Endpoints
       baseUrl: settings.url,
       transformResponse: Effect.mapError((cause) => unexpected(cause as Error))
     })
-    const checked = (call: AnyCall) => (request: unknown) =>
-      Effect.mapError(call(request ?? {}), (cause) =>
-        cause instanceof CatalogError ? cause : misfit(cause as ParseResult.ParseError)
+    const checked = (call: AnyCall) => (request: { readonly urlParams?: object | undefined } | undefined) =>
+      Effect.mapError(
+        call(withoutUndefined({ ...request, urlParams: { ...pageDefaults, ...request?.urlParams } })),
+        (cause) => (cause instanceof CatalogError ? cause : misfit(cause as ParseResult.ParseError))
       )
     // A cast: the library's types list the errors of each endpoint, which `requesting` has turned into CatalogErrors.
     return Record.map(groups as unknown as Readonly<Record<string, Readonly<Record<string, AnyCall>>>>, (calls) =>

@@ -14,13 +14,9 @@ export interface ClusterNode {
 /** Stands for all nodes: the place of a statement about all accounts. */
 export const everyNode = "every node"
 
-/** When clients may try again. A node is checked every second until it answers. */
-const nodeRetrySeconds = 2
-
 /** The statement needs a node of a cluster that does not answer. It has the code of a socket timeout, as other missed deadlines. */
 export class NodeDown extends Error {
   readonly code = "ETIMEDOUT"
-  readonly retryAfterSeconds = nodeRetrySeconds
 
   constructor(node: string) {
     super(node === everyNode ? "a node of the cluster does not answer" : `node ${node} does not answer`)

@@ -201,12 +201,6 @@ const failureOf = (error: SqlError): string => {
   return failureByCode[code] ?? "other"
 }
 
-/** Of a statement that was refused because its node does not answer. */
-const retryAfterOf = ({ cause }: SqlError): { readonly retryAfterSeconds?: number } =>
-  Predicate.hasProperty(cause, "retryAfterSeconds") && typeof cause.retryAfterSeconds === "number"
-    ? { retryAfterSeconds: cause.retryAfterSeconds }
-    : {}
-
 /** The time of a statement ended. It may have waited for a lock, or have too much to do: then it will fail again. */
 export class StatementTimedOut extends Unavailable {}
 
@@ -217,7 +211,7 @@ export const dieUnavailable = (error: SqlError): Effect.Effect<never> => {
     failure === "statement_timeout"
       ? "A statement was cancelled when its time ended; it may have waited for a lock"
       : "The database is unavailable"
-  const unavailable = failure === "statement_timeout" ? new StatementTimedOut() : new Unavailable(retryAfterOf(error))
+  const unavailable = failure === "statement_timeout" ? new StatementTimedOut() : new Unavailable()
   return Effect.logWarning(`${what}: ${describe(error)}`).pipe(
     Effect.zipRight(Effect.sync(() => metrics.databaseFailures.of(failure).add(1))),
     Effect.zipRight(Effect.die(unavailable))

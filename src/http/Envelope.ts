@@ -16,8 +16,6 @@ export const headersOf = (error: ApiError): Record<string, string> => {
       return { allow: error.allow.join(", ") }
     case "RateLimited":
       return { "retry-after": String(error.retryAfterSeconds) }
-    case "Unavailable":
-      return error.retryAfterSeconds === undefined ? {} : { "retry-after": String(error.retryAfterSeconds) }
     case "PayloadTooLarge":
       // Closes the connection, because the rest of the body is not read.
       return { connection: "close" }

@@ -16,6 +16,11 @@ export const nodeHeaderLimit = 8 * headLimit
 /** How long a refused connection stays open so that its client can read the answer. Closing it with unread input would reset it. */
 const lingerMillis = 1_000
 
+const notEscaped = ValidationFailed.at(
+  "",
+  "The request target has a character that must be percent-encoded as UTF-8, such as a letter with an accent."
+)
+
 const notHttp = ValidationFailed.at("", "the request is not well-formed HTTP/1.1")
 
 /** The text after a request's target. A header does not contain it by accident. */
@@ -43,6 +48,9 @@ const errorOf = (error: ClientError): ApiError => {
   switch (error.code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return new RequestTimeout()
+    // Some clients, such as curl, send a query as it was typed.
+    case "HPE_INVALID_URL":
+      return notEscaped
     default:
       return notHttp
   }

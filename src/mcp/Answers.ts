@@ -161,6 +161,10 @@ export interface CutRows {
   readonly more: boolean
 }
 
+/** The rows of an answer's lists, in paging order. */
+export const rowsIn = (answer: Json, names: ReadonlyArray<string>) =>
+  names.flatMap((name) => ((answer[name] as ReadonlyArray<unknown> | undefined) ?? []).map((row) => ({ name, row })))
+
 /** Takes as many rows as fit from position `from` on, and at least one. Members that are not lists of rows are always included. */
 export const cutRows = (
   answer: Json,
@@ -172,9 +176,7 @@ export const cutRows = (
     maxHeadCharacters,
     longest
   )
-  const all = names.flatMap((name) =>
-    ((answer[name] as ReadonlyArray<unknown> | undefined) ?? []).map((row) => ({ name, row }))
-  )
+  const all = rowsIn(answer, names)
   const lists = new Map(names.map((name) => [name, [] as string[]]))
   // Reserves 400 characters for a cursor, and room for the lists' names.
   let room = maxCharacters - head.text.length - joinMembers(new Map(names.map((name) => [name, "[]"]))).length - 400

@@ -1,9 +1,12 @@
-import { Cause, Effect, Either } from "effect"
+import { hash } from "node:crypto"
+import { Cause, Effect, Either, Option } from "effect"
 import { ConnectorApi } from "../api/ConnectorApi.ts"
 import type { ApiError } from "../api/ErrorCodes.ts"
 import { type AnyProgram, type EndpointNameOf, programsByName } from "../api/ProgramsOf.ts"
 import { RestApi } from "../api/RestApi.ts"
+import type { ToolAnswer } from "../api/Tool.ts"
 import { Catalog } from "../catalog/Catalog.ts"
+import { cursorLength } from "../catalog/CursorCodec.ts"
 import { Cursors } from "../catalog/Cursors.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
@@ -17,12 +20,12 @@ import { makeConnectorHealth } from "../programs/ConnectorHealth.ts"
 import { makeConnectorPrograms } from "../programs/ConnectorPrograms.ts"
 import { Programs } from "../programs/Programs.ts"
 import { metrics } from "../telemetry/Metrics.ts"
-import { chooseMembers, cutBatch, cutPage, cutRecord, cutRows, cutValue, longestOf } from "./Answers.ts"
+import { chooseMembers, cutBatch, cutPage, cutRecord, cutRows, cutValue, longestOf, rowsIn } from "./Answers.ts"
 import { makeFindLock, pagesOf } from "./Pages.ts"
 import { codeOf, refusalOf } from "./Refusals.ts"
 import { type BoundedCall, makeStoreBounds } from "./StoreBounds.ts"
 import { type Call, type DerivedTool, type ToolRequest, toolsOf } from "./Tools.ts"
-import { chooseKeyed, toSafeText } from "./Vocabulary.ts"
+import { chooseKeyed, isObject, toSafeText } from "./Vocabulary.ts"
 
 /** Returns the keys if an entity of this kind can have them. ValidationFailed names similar keys, or the kinds that have the key. */
 type FindUnset = (
@@ -79,6 +82,32 @@ const foreignCursor = ValidationFailed.at(
   "is not a cursor that this tool returned for these arguments; pass next_cursor unchanged with the same arguments, or start without a cursor"
 )
 
+/** Makes a function that returns a mark of the row at a place of an answer, by the row's keys. Beyond the rows it is undefined. */
+const marksIn = (answer: Readonly<Record<string, unknown>>, { keys = [], rows = [] }: ToolAnswer) => {
+  const all = rowsIn(answer, rows)
+  const markAt = (place: number): string | undefined => {
+    const found = all[place]
+    if (found === undefined) return undefined
+    const { name, row } = found
+    const values = keys.map((key) => (isObject(row) ? row[key] : null))
+    return hash("sha1", JSON.stringify([name, ...values]), "base64url").slice(0, 12)
+  }
+  return { markAt, count: all.length }
+}
+
+/**
+ * The place after the last row that was returned, which was at `place - 1` and has the mark `last`. If rows before it came or went
+ * since then, it has another place now. If it is gone, the next row has its place.
+ */
+const continueAfter = ({ count, markAt }: ReturnType<typeof marksIn>, last: string, place: number): number => {
+  // Cursors of earlier versions have no mark.
+  if (last === "") return place
+  const before = place - 1
+  for (let steps = 0; steps <= Math.max(before, count); steps++)
+    for (const now of [before - steps, before + steps]) if (markAt(now) === last) return now + 1
+  return before
+}
+
 /** Maximum runs of the program for one page. Each repeats with the number of rows that fitted the last time. */
 const maxTries = 5
 
@@ -121,16 +150,27 @@ const makeAnswers = Effect.gen(function* () {
   const part = (derived: DerivedTool, { cursor, limit, request, ...asked }: Call, choose: Chosen) =>
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
-      const { answer, name } = derived.tool
-      const binding = { list: name, accountId, filters: { request: JSON.stringify(request) } }
-      const from = cursor === undefined ? { value: 0 } : cursors.decode(binding, cursor)
-      if (!("value" in from)) return yield* foreignCursor
-      const cut = cutRows(yield* choose(yield* run(derived, request)), answer.rows ?? [], {
-        from: from.value,
-        limit: answer.limited === false ? Number.POSITIVE_INFINITY : limit,
+      const { answer: shape, name } = derived.tool
+      const last = cursor?.slice(cursorLength) ?? ""
+      const bindingOf = (mark: string) => ({
+        list: name,
+        accountId,
+        filters: { request: JSON.stringify(request), last: mark === "" ? undefined : mark }
+      })
+      const place =
+        cursor === undefined ? Option.some(0) : cursors.decode(bindingOf(last), cursor.slice(0, cursorLength))
+      if (Option.isNone(place)) return yield* foreignCursor
+      const answer = yield* choose(yield* run(derived, request))
+      const marks = marksIn(answer, shape)
+      const from = continueAfter(marks, last, place.value)
+      const cut = cutRows(answer, shape.rows ?? [], {
+        from,
+        limit: shape.limited === false ? Number.POSITIVE_INFINITY : limit,
         longest: longestOf(isSelective(asked))
       })
-      return cut.written({ next_cursor: cut.more ? cursors.encode(binding, from.value + cut.taken) : null })
+      const end = from + cut.taken
+      const mark = marks.markAt(end - 1) ?? ""
+      return cut.written({ next_cursor: cut.more ? cursors.encode(bindingOf(mark), end) + mark : null })
     })
 
   /** `chosen`: removes parts of the answer. Undefined: the whole answer is returned. */

@@ -58,9 +58,11 @@ const recipes: ReadonlyArray<Recipe> = [
     description: "Lists what failed to publish with the store's reason, and what to do about each.",
     arguments: [channelArgument(false)],
     steps: ({ channel }) => [
-      `Call list_data_health_issues_v1 with section "sync-failed"${channel === undefined ? "" : ` for ${channel}`}; read every page. Each row has the store's reason.`,
-      "Group the rows by reason, and say how many each has.",
-      "For one row of each group call get_projection_v1: it shows the draft beside the live values.",
+      `Call list_masters_v1 with status "failed"${channel === undefined ? "" : ` for ${channel}`}; read every page. These have failed until now.`,
+      `Call list_data_health_issues_v1 with section "sync-failed"${channel === undefined ? "" : " and the same channel_id"}; read every page. Each row has the store's reason as of the last scan; leave out masters that the first list does not have.`,
+      "For each master that only the first list has call get_projection_v1 on its channels: the last publish has the reason.",
+      "Group the failures by reason, and say how many each has.",
+      "For one of each group call get_projection_v1: it shows the draft beside the live values.",
       "Tell the user what to correct. If a value must change, propose update_projection_attributes_v1 (one channel) or update_master_attributes_v1 (all channels).",
       showFirst,
       publishLast
@@ -113,6 +115,7 @@ const recipes: ReadonlyArray<Recipe> = [
     ],
     steps: ({ days = "1", page }) => [
       `Call list_masters_v1 with pending true and updated_since ${days} day(s) ago; read every page.`,
+      "Call it again with pending true alone, because updated_since leaves out masters that changed on one channel only. If this adds more than 50 masters, ask the user which to show; say of them that the time of the change is unknown.",
       "For each master call list_projections_v1: it shows each draft value beside the live one.",
       "List the changes by master and channel, live value first. Say which of them look wrong, and why.",
       `A person sees what each connection changed, and can undo its drafts, at ${page}. No tool undoes a draft: to restore a value, write the live value as a draft.`
@@ -149,7 +152,7 @@ const domainsOf = (stores: ReadonlyArray<Store>) => stores.map(({ domain }) => d
 
 /** Finds a channel by its id or domain, else by its name. Left: no channel matches, or several have this name. */
 const findChannel = (stores: ReadonlyArray<Store>, text: string): Either.Either<Store, string> => {
-  const [found] = stores.filter(({ domain, id }) => id === text || lower(domain) === lower(text))
+  const [found] = stores.filter(({ domain, id }) => id === lower(text) || lower(domain) === lower(text))
   const withName = stores.filter(({ name }) => lower(name) === lower(text))
   const store = found ?? (withName.length === 1 ? withName[0] : undefined)
   if (store !== undefined) return Either.right(store)

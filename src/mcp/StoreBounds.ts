@@ -26,7 +26,7 @@ export interface BoundedCall {
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** Arguments that hold ids of stores and masters. Values of attributes may look like ids, but are never replaced. */
-const idArguments = /(?:^|_)(?:channel|master)_ids?$/
+const idArguments = /(?:^|_)(?:channel|master|collection)_ids?$/
 
 /** Members that list the stores of a record, or the changes of a drop. If all items of such a list are hidden, so is the record. */
 const homes = new Set(["channels", "channel_ids", "changes"])

@@ -109,9 +109,7 @@ export class LiveReadFailed extends Schema.TaggedError<LiveReadFailed>()("LiveRe
  * not answer in time.
  */
 export class Unavailable extends Schema.TaggedError<Unavailable>()("Unavailable", {
-  reason: Schema.optional(Schema.String),
-  /** When another attempt may succeed. */
-  retryAfterSeconds: Schema.optional(Schema.Number)
+  reason: Schema.optional(Schema.String)
 }) {
   override get message() {
     return this.reason ?? "The service cannot reach its database at the moment; retry with exponential backoff."

@@ -1,4 +1,4 @@
-import { Either, Option, ParseResult, Schema } from "effect"
+import { Either, Option, ParseResult, Schema, type SchemaAST } from "effect"
 
 const earliest = "0001-01-01T00:00:00.000000Z"
 const latest = "9999-12-31T23:59:59.999999Z"
@@ -119,14 +119,16 @@ export const plusMicros = (timestamp: Timestamp, count: number): Timestamp => {
 
 export const max = (a: Timestamp, b: Timestamp): Timestamp => (a > b ? a : b)
 
-/** A query parameter with an RFC 3339 date-time. Fails with the message of `fromRfc3339`. */
+const toTimestamp = (text: string, _options: SchemaAST.ParseOptions, ast: SchemaAST.AST) =>
+  Either.mapLeft(fromRfc3339(text), (message) => new ParseResult.Type(ast, text, message))
+
+/**
+ * A query parameter with an RFC 3339 date-time. Fails with the message of `fromRfc3339`. It is encoded from any such date-time too, so
+ * programs that use the client need not write six digits.
+ */
 export const Rfc3339Parameter = Schema.transformOrFail(
   Schema.String.annotations({ jsonSchema }),
-  Schema.typeSchema(Timestamp),
-  {
-    strict: true,
-    decode: (text, _options, ast) =>
-      Either.mapLeft(fromRfc3339(text), (message) => new ParseResult.Type(ast, text, message)),
-    encode: (timestamp) => ParseResult.succeed(timestamp)
-  }
+  // A cast: `toTimestamp` checks the text in both directions.
+  Schema.String as unknown as Schema.Schema<Timestamp>,
+  { strict: true, decode: toTimestamp, encode: toTimestamp }
 ).annotations({ jsonSchema })

@@ -93,6 +93,74 @@ layer(MemoryServer)("a client", (it) => {
     })
   )
 
+  it.effect("an empty list of values matches nothing, and a parameter that is undefined is absent", () =>
+    Effect.gen(function* () {
+      const { catalog, ids, json } = yield* aClient
+      const walk = (...params: Parameters<typeof catalog.products.walk>) =>
+        Effect.promise(() => collect<{ readonly id: string }>(catalog.products.walk(...params)))
+      for (const values of [[], [""], [" "]]) {
+        assert.lengthOf(yield* walk({ sku: values }), 0, "sku")
+        assert.lengthOf(yield* walk({ handle: values }), 0, "handle")
+        assert.lengthOf(yield* walk({ barcode: values, include: ["stores"] }), 0, "barcode")
+      }
+      assert.lengthOf(yield* walk({ sku: ["", "B-S"] }), 1)
+      const [bare] = yield* walk({ include: [] })
+      const {
+        attributes: _,
+        collection_ids,
+        media_ids,
+        stores,
+        variant_ids,
+        ...rest
+      } = yield* json(`/api/v1/products/${ids.product}`)
+      assert.isDefined(collection_ids && media_ids && stores && variant_ids)
+      assert.deepStrictEqual<unknown>(bare, rest)
+      const absent = {
+        status: undefined,
+        search: undefined,
+        ids: undefined,
+        limit: undefined,
+        include: undefined
+      } as {}
+      assert.deepStrictEqual<unknown>(yield* walk(absent), (yield* json("/api/v1/products")).data)
+      assert.lengthOf(yield* walk({ ids: Array.from({ length: 600 }, () => ids.product) }), 1)
+    })
+  )
+
+  it.effect("takes times in any form of RFC 3339", () =>
+    Effect.gen(function* () {
+      const { catalog } = yield* aClient
+      const since = (updated_since: string) => collect(catalog.products.walk({ updated_since }))
+      for (const [time, rows] of [
+        [new Date(0).toISOString(), 6],
+        ["1970-01-01T02:00:00+02:00", 6],
+        ["2999-01-01T00:00:00Z", 0]
+      ] as const)
+        assert.lengthOf(yield* Effect.promise(() => since(time)), rows, time)
+      assert.deepInclude(yield* failure(() => since("yesterday")), {
+        code: "invalid_request",
+        message: "updated_since: must be an RFC 3339 date-time with an offset, such as 2026-01-31T09:30:00Z"
+      })
+    })
+  )
+
+  it.effect("an endpoint takes the default size of pages", () =>
+    Effect.gen(function* () {
+      const { catalog, json } = yield* aClient
+      const { endpoints } = catalog
+      for (const [call, target] of [
+        [() => endpoints.catalog.listProducts({ urlParams: {} }), "/api/v1/products"],
+        [() => endpoints.catalog.listMedia({ urlParams: { search: "boots" } }), "/api/v1/media?search=boots"],
+        [() => endpoints.changes.listChanges({ urlParams: {} }), "/api/v1/changes"],
+        [
+          () => endpoints.dataHealth.listDataHealthIssues({ urlParams: { section: "divergence" } }),
+          "/api/v1/data-health/issues?section=divergence"
+        ]
+      ] as const)
+        assert.deepStrictEqual<unknown>(yield* Effect.promise<unknown>(call), yield* json(target))
+    })
+  )
+
   it.effect("follows the feed: from any change's cursor on, nothing is missed", () =>
     Effect.gen(function* () {
       const { catalog, json, rename } = yield* aClient

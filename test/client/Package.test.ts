@@ -81,12 +81,16 @@ export const titles = async (): Promise<ReadonlyArray<string>> => {
   for await (const { cursor, entity } of catalog.changes.follow({ poll: false })) found.push(cursor ?? "", entity.id)
   const { media_ids: ids, stores } = await catalog.products.get("7d92f2bd-9e09-5bf5-bcf7-b063cce79afc")
   found.push(...ids, ...stores.map(({ store_domain }) => store_domain))
-  const { data } = await catalog.endpoints.dataHealth.listDataHealthIssues({ urlParams: { section: "divergence", page: 1, page_size: 5 } })
+  const { data } = await catalog.endpoints.dataHealth.listDataHealthIssues({ urlParams: { section: "divergence", page: 1 } })
+  const { next_cursor } = await catalog.endpoints.catalog.listProducts({ urlParams: { search: "boots" } })
+  found.push(next_cursor ?? "", (await catalog.endpoints.changes.listChanges({ urlParams: {} })).next_cursor)
   return [...found, String(data.length)]
 }
 
 // @ts-expect-error: variants have no handle
 catalog.variants.walk({ handle: ["x"] })
+// @ts-expect-error: the section is required
+catalog.endpoints.dataHealth.listDataHealthIssues({ urlParams: {} })
 // @ts-expect-error: no such group
 catalog.products.walk({ include: ["prices"] })
 

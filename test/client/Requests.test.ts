@@ -194,7 +194,10 @@ describe("a request", () => {
       for (const [walk, message] of [
         [client.walk("stores" as "products"), "kind: must be one of products, variants, collections, media"],
         [client.walk("products", { ids: "x" as never }), "ids: must be an array"],
-        [client.changePages({ poll: Number.NaN }), "poll: must be a number of seconds, or false"]
+        [client.changePages({ poll: Number.NaN }), "poll: must be a number of seconds, or false"],
+        ...[0, -1, 1.5, Number.NaN].map(
+          (limit) => [client.changePages({ limit, poll: false }), "limit: must be a whole number of 1 or more"] as const
+        )
       ] as const)
         assert.deepInclude(yield* failing(Stream.runDrain<unknown, CatalogError, never>(walk)), {
           code: "invalid_request",

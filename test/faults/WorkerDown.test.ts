@@ -344,7 +344,7 @@ describe.skipIf(!canStart)("a worker that hangs", () => {
       const message = "The service cannot reach its database at the moment; retry with exponential backoff."
       assert.deepStrictEqual(refusal, {
         status: 503,
-        retryAfter: "2",
+        retryAfter: undefined,
         text: JSON.stringify({ error: { code: "unavailable", message, request_id: "req_" } })
       })
       assert.strictEqual(counts.refusedAtFirst, 0)

@@ -93,6 +93,42 @@ layer(MemoryServer)("the OpenAPI document", (it) => {
   )
 })
 
+/** A list of values in a query, written as OpenAPI says: by default one parameter for each value. */
+const written = (
+  { explode = true, name }: { readonly explode?: boolean; readonly name: string },
+  values: ReadonlyArray<string>
+) => {
+  const escaped = values.map(encodeURIComponent)
+  return explode ? escaped.map((value) => `${name}=${value}`).join("&") : `${name}=${escaped.join(",")}`
+}
+
+layer(MemoryServer)("a list of values in a parameter", (it) => {
+  it.effect("is accepted in the form that the document describes", () =>
+    Effect.gen(function* () {
+      const { ids, token } = yield* aCatalog()
+      const values: Readonly<Record<string, ReadonlyArray<string>>> = {
+        include: ["attributes", "stores"],
+        ids: [ids.product, ids.variant, ids.collection, ids.media],
+        handle: ["boots", "shoes"],
+        sku: ["B-S", "B-M"],
+        barcode: ["1", "2"]
+      }
+      let lists = 0
+      for (const [path, { get }] of Object.entries(document.paths))
+        for (const parameter of get?.parameters ?? []) {
+          if (!("name" in parameter) || parameter.schema.type !== "array") continue
+          lists += 1
+          const several = values[parameter.name] ?? assert.fail(`no values of ${parameter.name}`)
+          const { status, text } = yield* ask(`${path}?${written(parameter, several)}`, { token })
+          assert.strictEqual(status, 200, `${path} ${parameter.name}: ${text}`)
+          const hasOne = parameter.name === "include" || parameter.name === "ids" || parameter.name === "sku"
+          assert.lengthOf(JSON.parse(text).data, hasOne ? 1 : 0, `${path} ${parameter.name}`)
+        }
+      assert.strictEqual(lists, 14)
+    })
+  )
+})
+
 describe("a response that the document does not describe", () => {
   const headers = {
     "content-type": "application/json",

@@ -1,7 +1,10 @@
 import { HttpApiError } from "@effect/platform"
+import { SqlError } from "@effect/sql/SqlError"
 import { assert, describe, layer } from "@effect/vitest"
 import { Cause, Effect, HashMap, Layer, Logger, LogLevel, TestClock } from "effect"
 import { fromRandomBytes } from "../../src/access/ApiKeyToken.ts"
+import { NodeDown } from "../../src/database/ClusterNodes.ts"
+import { dieUnavailable } from "../../src/database/SqlErrors.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { NotFound, Unavailable, ValidationFailed } from "../../src/model/Errors.ts"
 import { ApiKeys, anAccount, Catalog, StoreData, Stores, TestServices } from "../../src/testing/index.ts"
@@ -443,6 +446,7 @@ const broken = serverWith().pipe(
     Layer.mock(StoreData, {
       markets: Effect.die(new NotFound()),
       market: () => Effect.die(ValidationFailed.at("id", "planted")),
+      metafieldDefinitions: () => dieUnavailable(new SqlError({ cause: new NodeDown("10.0.0.7:5432") })),
       // A second failure while the first one is cleaned up.
       metaobjectDefinitions: Effect.ensuring(Effect.die(new Unavailable()), Effect.die("planted"))
     })
@@ -488,6 +492,13 @@ layer(broken)("500 and 503: failures of the service", (it) => {
       assertRefusal(answer, refusals.unavailable)
       assert.notProperty(answer.headers, "retry-after")
       assert.strictEqual(answer.headers["x-ratelimit-remaining"], "119")
+    })
+  )
+
+  it.effect("a node of a cluster does not answer: the 503 has no Retry-After, which only a 429 has", () =>
+    Effect.gen(function* () {
+      const { token } = yield* anAccount()
+      assertRefusal(yield* ask("/api/v1/metafield-definitions", { token }), refusals.unavailable)
     })
   )
 })

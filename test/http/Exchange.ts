@@ -296,6 +296,10 @@ export const refusals = {
     message: "The service cannot reach its database at the moment; retry with exponential backoff."
   },
   notHttp: misfit("", "the request is not well-formed HTTP/1.1"),
+  notEscaped: misfit(
+    "",
+    "The request target has a character that must be percent-encoded as UTF-8, such as a letter with an accent."
+  ),
   notOriginForm: misfit("", "The request target must be a path, or an absolute http or https address."),
   badQuery: misfit("query", "is not percent-encoded UTF-8: encode a percent sign itself as %25"),
   foreignCursor: misfit(

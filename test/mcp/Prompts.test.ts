@@ -58,12 +58,25 @@ layer(Layer.merge(DemoSamples.layer, OtherSamples.layer).pipe(Layer.provideMerge
             const tools = text.match(/\w+_v1\b/g) ?? []
             assert.isAbove(tools.length, 1, text)
             for (const tool of tools) assert.include(allToolNames, tool)
-            if ("channel" in given) assert.include(text, channel)
+            if ("channel" in given) {
+              assert.include(text, channel)
+              const byId = { name, arguments: { ...given, channel: channel.toUpperCase() } }
+              assert.deepStrictEqual((yield* request("prompts/get", byId)).result, prompt)
+            }
             assert.notInclude(text, "undefined")
           }
           const review = yield* request("prompts/get", { name: "review_agent_changes", arguments: { days: "7" } })
           assert.include(review.result.messages[0].content.text, `${yield* baseUrlOf}/settings/connections`)
           assert.include(review.result.messages[0].content.text, "7 day(s)")
+          // Drafts of one channel are pending, but no canonical change.
+          assert.match(review.result.messages[0].content.text, /^2\. Call it again with pending true alone/m)
+          // A scan has what failed before it only.
+          const failed = yield* request("prompts/get", { name: "explain_failed_publishes", arguments: { channel } })
+          assert.match(
+            failed.result.messages[0].content.text,
+            /^1\. Call list_masters_v1 with status "failed" for the channel /m
+          )
+          assert.match(failed.result.messages[0].content.text, /^2\. .* "sync-failed" and the same channel_id;/m)
         })
       )
 

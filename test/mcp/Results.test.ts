@@ -396,6 +396,44 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
+  it.effect("a whole list that changes between two pages: rows that stay are returned once", () =>
+    Effect.gen(function* () {
+      const base = yield* baseUrlOf
+      const domains = ["a.example", "b.example", "c.example", "d.example", "e.example"] as const
+      const { accountId, actor, stores } = yield* anAccount({ domains })
+      const [a, b, c, d, e] = stores
+      const product = yield* anEntity("product", { title: "Tent" }, { on: [b, c, d, e] }).pipe(actingAs(actor))
+      const call = callWith((yield* aConnection(accountId)).token)
+      const { addStoreVersion, removeStoreVersion } = yield* Drafts
+      const next = (cursor: string | null) =>
+        Effect.map(call("list_projections_v1", { master_id: product, limit: 1, cursor }), (result) => {
+          assertAnswer("list_projections_v1", result)
+          const { data, next_cursor } = result.structuredContent
+          return [data.map(({ store_domain }: { readonly store_domain: string }) => store_domain).join(), next_cursor]
+        })
+      const [first, afterFirst] = yield* next(null)
+      assert.strictEqual(first, b.domain)
+      yield* addStoreVersion(product, a.id).pipe(actingAs(actor))
+      const [second, afterSecond] = yield* next(afterFirst)
+      assert.strictEqual(second, c.domain)
+      for (const { id } of [a, b]) yield* removeStoreVersion(product, id).pipe(actingAs(actor))
+      const [third, afterThird] = yield* next(afterSecond)
+      assert.strictEqual(third, d.domain)
+      // The last row that was returned is gone.
+      yield* removeStoreVersion(product, d.id).pipe(actingAs(actor))
+      assert.deepStrictEqual(yield* next(afterThird), [e.domain, null])
+      for (const cursor of [`${afterFirst}x`, afterFirst.slice(0, -1), afterFirst.slice(0, 32), "x".repeat(44), ""])
+        assert.match(
+          assertRefusal(
+            base,
+            yield* call("list_projections_v1", { master_id: product, limit: 1, cursor }),
+            "validation_failed"
+          ),
+          /^Invalid: cursor: is not a cursor that this tool returned for these arguments;/
+        )
+    })
+  )
+
   it.effect(
     "fields: selects members of rows and keys of attributes; a long value is cut and listed, and whole on request",
     () =>

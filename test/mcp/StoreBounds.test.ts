@@ -7,6 +7,7 @@ import { Drops } from "../../src/drops/Drops.ts"
 import { tools } from "../../src/mcp/Calls.ts"
 import { CurrentActor } from "../../src/model/Actor.ts"
 import { EntityId, StoreId } from "../../src/model/Ids.ts"
+import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import {
   aConnection,
   ample,
@@ -257,6 +258,31 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         assert.strictEqual(texts[0], texts[1], name)
       }
     })
+  )
+
+  it.effect(
+    "a collection that only other stores have is unknown as a filter, although it has products of the connection",
+    () =>
+      Effect.gen(function* () {
+        const { foreignStore, limited, samples, whole } = yield* bounded
+        const collection = yield* Effect.gen(function* () {
+          const id = yield* anEntity("collection", { title: "Elsewhere" })
+          yield* (yield* CatalogChanges).apply([
+            CatalogChange.AddToStore({ entityId: id, storeId: StoreId.make(foreignStore.id) }),
+            CatalogChange.SetMembers({ collectionId: id, productIds: [EntityId.make(samples.product)] })
+          ])
+          return id
+        }).pipe(actingAs({ _tag: "Cli", accountId: samples.accountId }), Effect.orDie)
+        const list = (token: string, collection_id: string) => callWith(token)("list_products_v1", { collection_id })
+        assert.strictEqual((yield* list(whole, collection)).structuredContent.data[0].master_id, samples.product)
+        const unknown = randomUUID()
+        const [hidden, absent] = [yield* list(limited, collection), yield* list(limited, unknown)]
+        assert.isTrue(absent.isError)
+        assert.strictEqual(
+          JSON.stringify(hidden.content).replace(collection, "ID"),
+          JSON.stringify(absent.content).replace(unknown, "ID")
+        )
+      })
   )
 
   it.effect(

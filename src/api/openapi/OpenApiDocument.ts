@@ -39,6 +39,8 @@ interface Parameter {
   readonly in: string
   readonly required: boolean
   readonly description?: unknown
+  /** False: a list of values is one parameter, with commas between the values. */
+  readonly explode?: boolean
   readonly schema: JsonSchema
 }
 
@@ -163,7 +165,8 @@ const anyRequest: ReadonlyArray<ErrorTag> = [
   "UriTooLong",
   "ExpectationFailed",
   "HeadersTooLarge",
-  "InternalError"
+  "InternalError",
+  "Unavailable"
 ]
 
 const referTo = (tags: ReadonlyArray<ErrorTag>) =>
@@ -176,7 +179,6 @@ const openOperation = (operation: {
   readonly description: string
   readonly answer: string
   readonly body: MediaType
-  readonly errors?: ReadonlyArray<ErrorTag>
 }): { readonly get: Operation } => ({
   get: {
     operationId: operation.operationId,
@@ -188,7 +190,7 @@ const openOperation = (operation: {
     responses: {
       200: { description: operation.answer, headers: headersOf("200"), content: { [json]: operation.body } },
       304: notModifiedReference,
-      ...referTo([...anyRequest, ...(operation.errors ?? [])])
+      ...referTo(anyRequest)
     }
   }
 })
@@ -229,8 +231,7 @@ const openPaths = {
     description:
       "For load balancers: 503 while the database does not answer, its schema is not current, or the service is shutting down.",
     answer: "The service is ready.",
-    body: health("ready"),
-    errors: ["Unavailable"]
+    body: health("ready")
   })
 }
 
@@ -284,7 +285,12 @@ export const toPublished =
         parameters: [
           ...operation.parameters.map((parameter) => {
             const { description, ...schema } = tidy(parameter.schema as unknown as JsonSchema)
-            return { ...parameter, description: parameter.description ?? description, schema }
+            return {
+              ...parameter,
+              description: parameter.description ?? description,
+              ...(schema.type === "array" && { explode: false }),
+              schema
+            }
           }),
           ...(isConditional ? [ifNoneMatchReference] : [])
         ],

@@ -43,7 +43,8 @@ uncompressed body. Either form in \`If-None-Match\` gives 304, with or without c
 A key may send 120 requests a minute, and all keys of an account together 240, unless the operator set other sizes. A window
 of 60 seconds opens with its first request. Every response has \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and
 \`X-RateLimit-Reset\` (unix seconds); \`X-RateLimit-Scope\` is the budget with less left. Every response to a valid key counts, also
-304 and errors; a 429 does not. After a 429 wait \`Retry-After\` seconds.
+304 and errors; a 429 does not, nor does a request that is refused before its key is read (408, 414, 417, 431, and a query that is not
+percent-encoded UTF-8). After a 429 wait \`Retry-After\` seconds.
 
 ## Input
 A blank parameter (\`status=\`) and a null member of a body count as omitted. Unknown parameters are ignored; a parameter that is
