@@ -98,7 +98,7 @@ const isPlain = (stream: { readonly isTTY?: boolean }) =>
   )
 
 /** A colour, or a character that could control the terminal. Such characters come from titles, or from the header of a file. */
-const controls = /(\u001b\[[\d;]*m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+const controls = new RegExp(`(${"\u001b"}\\[[\\d;]*m)|(?![\\t\\n])[\\p{Cc}\\u202a-\\u202e\\u2066-\\u2069]`, "gu")
 
 /**
  * Removes the empty line that the library prints at the end, and colours on plain streams. Escapes control characters except tabs and
@@ -109,7 +109,9 @@ export const tidyConsole: Effect.Effect<Console.Console> = Effect.gen(function* 
   const tidy = (plain: boolean) => (word: unknown) =>
     typeof word === "string"
       ? word
-          .replaceAll(controls, (control, colour?: string) => (colour === undefined ? escaped(control) : plain ? "" : colour))
+          .replaceAll(controls, (control, colour?: string) =>
+            colour === undefined ? escaped(control) : plain ? "" : colour
+          )
           .replace(/\n+$/, "")
       : word
   const toStdout = tidy(yield* isPlain(process.stdout))

@@ -167,7 +167,10 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         )
         // ESC ] begins the title of the terminal, and U+009B is ESC [ in one character.
         const controlling = ["\u001b]0;Title\u0007", "\u009b2J", "\u202eExtra"]
-        const lines = [["Handle", "Title", ...controlling], ["hat", "Hat", "x", "x", "x"]]
+        const lines = [
+          ["Handle", "Title", ...controlling],
+          ["hat", "Hat", "x", "x", "x"]
+        ]
         writeFileSync(wide, lines.map((cells) => cells.join(",")).join("\n"))
         const importing = ["import", "csv", wide, "--store", "shop.example.com", "--accept"]
         const shownColumns = "\\u001b]0;Title\\u0007 (1), \\u009b2J (1), \\u202eExtra (1)"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "vitest"
-import { misfitOf, ruleOfType } from "../../../src/model/KeyRule.ts"
 import { MetafieldInference } from "../../../src/imports/csv/MetafieldInference.ts"
+import { misfitOf, ruleOfType } from "../../../src/model/KeyRule.ts"
 
 const inferred = (values: ReadonlyArray<string>) => {
   const inference = new MetafieldInference()
