@@ -2,6 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import { ApiKeys } from "../access/ApiKeys.ts"
 import { Catalog } from "../catalog/Catalog.ts"
 import type { MerchantFilters } from "../catalog/MerchantLists.ts"
+import { terms } from "../catalog/SearchText.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { NotFound } from "../model/Errors.ts"
@@ -97,19 +98,26 @@ export const makeFindDomain = Effect.map(
     )
 )
 
-/** Makes the function that finds the store of the filters. Refusal: no such store is linked. */
+/** Refuses a filter without a word: it would find all entities, for example if a variable of the shell is not set. */
+const refuseBlank = ({ search, tag, type, vendor }: ListFilters): Effect.Effect<void, Refusal> => {
+  const blank = Object.entries({ search, vendor, type, tag }).find(
+    ([, value]) => Option.isSome(value) && terms(value.value).length === 0
+  )
+  return blank === undefined ? Effect.void : new Refusal({ message: `--${blank[0]}: must not be blank` })
+}
+
+/** Makes the function that finds the store of the filters. Refusal: no such store is linked, or a filter is blank. */
 export const makeFiltersOf = Effect.map(
   makeFindStore,
-  (findStore) =>
-    ({ on, search, tag, type, vendor }: ListFilters) =>
-      Effect.map(
-        Effect.transposeMapOption(on, findStore),
-        (store): MerchantFilters => ({
-          search: Option.getOrUndefined(search),
-          vendor: Option.getOrUndefined(vendor),
-          productType: Option.getOrUndefined(type),
-          tag: Option.getOrUndefined(tag),
-          storeId: Option.getOrUndefined(store)?.id
-        })
-      )
+  (findStore) => (filters: ListFilters) =>
+    Effect.map(
+      Effect.zipRight(refuseBlank(filters), Effect.transposeMapOption(filters.on, findStore)),
+      (store): MerchantFilters => ({
+        search: Option.getOrUndefined(filters.search),
+        vendor: Option.getOrUndefined(filters.vendor),
+        productType: Option.getOrUndefined(filters.type),
+        tag: Option.getOrUndefined(filters.tag),
+        storeId: Option.getOrUndefined(store)?.id
+      })
+    )
 )

@@ -14,7 +14,7 @@ import { dropCommand } from "./DropCommands.ts"
 import { exportCommand } from "./ExportCommands.ts"
 import { type Failure, failureOf } from "./Failure.ts"
 import { healthCommand } from "./HealthCommands.ts"
-import { asksForHelp, helpOf, unknownCommand } from "./Help.ts"
+import { asksForHelp, helpOf, unknownCommand, withFlagValues } from "./Help.ts"
 import { importCommand } from "./ImportCommands.ts"
 import { jobsCommand } from "./JobCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
@@ -94,7 +94,10 @@ export const runCli = (argv: ReadonlyArray<string>) =>
     const unknown = asksForHelp(args) ? undefined : yield* unknownCommand(command, args)
     const run = asksForHelp(args)
       ? Effect.flatMap(page, Console.log)
-      : Command.run(explained, { name: "catalog", version })(argv)
+      : Command.run(explained, { name: "catalog", version })([
+          ...argv.slice(0, 2),
+          ...(yield* withFlagValues(command, args))
+        ])
     const ran = run.pipe(
       Effect.flatMap(() =>
         misused

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises"
+import { resolve } from "node:path"
 import { Args, Command, HelpDoc, Options } from "@effect/cli"
 import { Effect, Either, Option, Schema } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
@@ -8,6 +9,7 @@ import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { argument, integerOption, textOption } from "./Flags.ts"
+import { calledFrom } from "./ImportCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, byPlace, hint, json, quoted, Refused, seconds } from "./Output.ts"
 
@@ -63,11 +65,12 @@ const from = Options.optional(
 const parsed = Schema.decodeUnknownEither(Schema.parseJson())
 const isText = (value: unknown) => typeof value === "string" || value === null
 
-/** Reads and parses a JSON file. */
+/** Reads and parses a JSON file. A relative path begins at the folder of the caller. */
 export const readJson = (path: string) =>
   Effect.gen(function* () {
     const refuse = (rule: string) => new Refused({ message: `--from: ${path} ${rule}` })
-    const bytes = yield* Effect.tryPromise({ try: () => readFile(path), catch: () => refuse("cannot be read") })
+    const file = resolve(yield* calledFrom, path)
+    const bytes = yield* Effect.tryPromise({ try: () => readFile(file), catch: () => refuse("cannot be read") })
     const text = yield* Effect.try({
       try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),
       catch: () => refuse("is not valid UTF-8")

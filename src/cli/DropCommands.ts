@@ -78,9 +78,8 @@ const create = Command.make(
     ends: Options.optional(
       textOption("ends", "TIME", "When the fields get their earlier values back. Without it the new values stay.")
     ),
-    timezone: Options.withDefault(
-      textOption("timezone", "ZONE", "IANA time zone for display, for example Europe/Berlin."),
-      "UTC"
+    timezone: Options.optional(
+      textOption("timezone", "ZONE", "IANA time zone for display, for example Europe/Berlin. Default: UTC.")
     ),
     entity: Options.optional(
       textOption("entity", "ENTITY", "Id, handle or SKU of the product, variant, collection or media file to change.")
@@ -96,7 +95,7 @@ const create = Command.make(
       const requiredFlags = Option.all({ name, starts_at: starts, entity_id: entity })
       if (Option.isNone(from) && (Option.isNone(requiredFlags) || assignments.length === 0))
         return yield* new Refused({ message: "Give --name, --starts, --entity and KEY=VALUE, or --from FILE." })
-      const flagged = [name, starts, ends, entity, store].some(Option.isSome) || assignments.length > 0
+      const flagged = [name, starts, ends, timezone, entity, store].some(Option.isSome) || assignments.length > 0
       if (Option.isSome(from) && flagged)
         return yield* new Refused({
           message: "--from cannot be combined with other flags, because the file describes the whole drop."
@@ -107,7 +106,7 @@ const create = Command.make(
             name: Option.getOrElse(name, () => ""),
             starts_at: Option.getOrElse(starts, () => ""),
             ends_at: Option.getOrNull(ends),
-            timezone,
+            timezone: Option.getOrElse(timezone, () => "UTC"),
             changes: assignments.map(({ key, value }) => ({
               entity_id: Option.getOrElse(entity, () => ""),
               store_id: Option.getOrNull(store),

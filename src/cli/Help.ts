@@ -4,10 +4,10 @@ import { editsBetween } from "../model/EditDistance.ts"
 
 /** The commands on the first help page, grouped by purpose. */
 const groups: ReadonlyArray<readonly [title: string, names: ReadonlyArray<string>]> = [
-  ["Run the service", ["serve", "migrate", "status", "demo"]],
+  ["Run the service", ["serve", "migrate", "status", "demo", "secret"]],
   ["Accounts", ["account", "user", "key", "connection", "webhook"]],
-  ["Stores", ["store", "platform", "import"]],
-  ["The catalog", ["draft", "store-version", "definition", "publish", "drop", "history", "health"]]
+  ["Stores", ["store", "platform", "import", "export"]],
+  ["The catalog", ["draft", "store-version", "definition", "bulk", "publish", "drop", "jobs", "history", "health"]]
 ]
 
 const config = CliConfig.make({ showBuiltIns: false, showAllNames: false })
@@ -118,6 +118,21 @@ const findHelp = (root: CommandDescriptor.Command<unknown>, path: ReadonlyArray<
       : Effect.dieMessage(`the library has no help for ${path.join(" ")}`)
   )
 
+/** The library's help document of the command that the arguments name, its path, and its own commands. */
+const helpFor = (root: CommandDescriptor.Command<unknown>, args: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const path: Array<string> = []
+    let found = yield* findHelp(root, path)
+    let commands = commandsOf(found.helpDoc)
+    for (const word of args) {
+      if (!commands.some(([name]) => name === word)) continue
+      path.push(word)
+      found = yield* findHelp(root, path)
+      commands = commandsOf(found.helpDoc)
+    }
+    return { ...found, path, commands }
+  })
+
 /**
  * The error message if the arguments name a command that does not exist. The library's own message would list the first level
  * of commands, even if a deeper one was misspelled.
@@ -149,6 +164,26 @@ export const unknownCommand = (
     return undefined
   })
 
+/** Words that the library takes for the value of a flag before them. */
+const flagValue = /^(?:1|y|yes|on|0|n|no|off)$/
+
+/**
+ * These arguments, with the value `true` for each flag before such a word. Otherwise the word would be lost, for example the number of a
+ * conflict after `--json`.
+ */
+export const withFlagValues = (
+  { descriptor }: Pick<Command.Command<"catalog", never, never, unknown>, "descriptor">,
+  args: ReadonlyArray<string>
+) =>
+  Effect.gen(function* () {
+    if (!args.some((word) => flagValue.test(word))) return args
+    const { helpDoc } = yield* helpFor(descriptor, args)
+    const options = under(helpDoc, "OPTIONS").flatMap((part) => entriesOf(part))
+    // Of other options, the name is followed by the name of the value.
+    const flags = new Set(options.flatMap(([name]) => (name.includes(" ") ? [] : [name])))
+    return args.map((word, index) => (flags.has(word) && flagValue.test(args[index + 1] ?? "") ? `${word}=true` : word))
+  })
+
 /** Whether these arguments ask for help. As in the library, the flag counts anywhere, also after `--`. */
 export const asksForHelp = (args: ReadonlyArray<string>): boolean => args.includes("--help") || args.includes("-h")
 
@@ -162,16 +197,7 @@ export const helpOf = (
   args: ReadonlyArray<string>
 ) =>
   Effect.gen(function* () {
-    const path: Array<string> = []
-    let found = yield* findHelp(descriptor, path)
-    let commands = commandsOf(found.helpDoc)
-    for (const word of args) {
-      if (!commands.some(([name]) => name === word)) continue
-      path.push(word)
-      found = yield* findHelp(descriptor, path)
-      commands = commandsOf(found.helpDoc)
-    }
-    const { helpDoc, usage } = found
+    const { commands, helpDoc, path, usage } = yield* helpFor(descriptor, args)
     const width = widthOf(process.stdout)
     const isRoot = path.length === 0
     // A group without options needs a sub-command; a group with options also works without one.

@@ -1,4 +1,3 @@
-import { stripVTControlCharacters } from "node:util"
 import { Options } from "@effect/cli"
 import { Config, Console, Data, Effect, Option, Predicate } from "effect"
 import { errorCode } from "../model/ErrorCode.ts"
@@ -65,11 +64,13 @@ export const unread = (error: PlatformReadError) =>
 /** Maximum number of characters of a value in a line of output. */
 const maxShown = 100
 
+const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+
 /** A value on one line: shortened if it is long, and with control characters escaped. */
 export const quoted = (value: string, maxCharacters = maxShown): string =>
   JSON.stringify(value.length > maxCharacters ? `${value.slice(0, maxCharacters)}…` : value).replaceAll(
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+    escaped
   )
 
 export const json = Options.boolean("json").pipe(Options.withDescription("Print only one JSON object on stdout."))
@@ -96,11 +97,23 @@ const isPlain = (stream: { readonly isTTY?: boolean }) =>
     (noColor) => stream.isTTY !== true || noColor !== ""
   )
 
-/** Removes the empty line that the library prints at the end, and colours on plain streams. */
+/** A colour, or a character that could control the terminal. Such characters come from titles, or from the header of a file. */
+const controls = new RegExp(`(${"\u001b"}\\[[\\d;]*m)|(?![\\t\\n])[\\p{Cc}\\u202a-\\u202e\\u2066-\\u2069]`, "gu")
+
+/**
+ * Removes the empty line that the library prints at the end, and colours on plain streams. Escapes control characters except tabs and
+ * line breaks.
+ */
 export const tidyConsole: Effect.Effect<Console.Console> = Effect.gen(function* () {
   const console = yield* Effect.console
   const tidy = (plain: boolean) => (word: unknown) =>
-    typeof word === "string" ? (plain ? stripVTControlCharacters(word) : word).replace(/\n+$/, "") : word
+    typeof word === "string"
+      ? word
+          .replaceAll(controls, (control, colour?: string) =>
+            colour === undefined ? escaped(control) : plain ? "" : colour
+          )
+          .replace(/\n+$/, "")
+      : word
   const toStdout = tidy(yield* isPlain(process.stdout))
   const toStderr = tidy(yield* isPlain(process.stderr))
   return {

@@ -231,7 +231,8 @@ export const layer: Layer.Layer<never, MigrationFailed | SchemaTooNew, SqlClient
     const existing = yield* readable
     const message = newerThanCode(existing)
     if (message !== undefined && (yield* NewerSchema) === "refuse") return yield* new SchemaTooNew({ message })
-    yield* runMissing(existing)
+    // A newer version may have replaced migrations of this one, so those that are missing must not be run.
+    if (message === undefined) yield* runMissing(existing)
     yield* Effect.catchAll(current, ({ message }) => Effect.logWarning(message))
   })
 )

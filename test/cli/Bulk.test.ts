@@ -36,6 +36,10 @@ describe.skipIf(!serverAnswers)("bulk changes on the command line", () => {
           [["delete", "product", "--search", " "], noWords],
           [["set", "product", "--all"], "Give one KEY=VALUE or --unset KEY."],
           [["set", "product", "vendor=Fell", "--search", "boot"], "The filters find no product."],
+          // As with a variable of the shell that is not set.
+          [["set", "product", "vendor=Fell", "--search", ""], "--search: must not be blank"],
+          [["delete", "product", "--search", " \u00ad"], "--search: must not be blank"],
+          [["delete", "product", "--on", "files.example", "--vendor", " "], "--vendor: must not be blank"],
           [["set", "product", "status=gone", "--all"], "value: must be one of active, draft, archived, unlisted"],
           [
             ["add", "product", "--to", "nowhere.example", "--all"],

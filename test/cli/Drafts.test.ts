@@ -168,6 +168,16 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
           assert.strictEqual(yield* from(path), `--from: ${path} ${rule}`)
         }
         assert.strictEqual(yield* from(join(folder, "no")), `--from: ${join(folder, "no")} cannot be read`)
+        // Runs as `npm run catalog` does when it is called from that folder.
+        const fromBelow = commandsWith({
+          DATABASE_URL,
+          INIT_CWD: folder,
+          npm_package_json: join(process.cwd(), "package.json")
+        })
+        assert.strictEqual(
+          yield* fromBelow.refusal("draft", "set", id, "--revision", "4", "--from", "wrong.json"),
+          "--from: wrong.json is not valid UTF-8"
+        )
         assert.match(
           yield* from(file("proto.json", '{"__proto__": "x"}')),
           /^__proto__: is an unknown key of a product; the allowed keys are /

@@ -140,10 +140,14 @@ describe.skipIf(!serverAnswers)("drop commands", () => {
           yield* refusal("drop", "create", "--from", file("odd.json", "{")),
           /^--from: \S+odd\.json is not JSON$/
         )
-        assert.strictEqual(
-          yield* refusal("drop", "create", "--from", file("good.json", whole), "--name", "Other"),
-          "--from cannot be combined with other flags, because the file describes the whole drop."
-        )
+        for (const flag of [
+          ["--name", "Other"],
+          ["--timezone", "Europe/Berlin"]
+        ])
+          assert.strictEqual(
+            yield* refusal("drop", "create", "--from", file("good.json", whole), ...flag),
+            "--from cannot be combined with other flags, because the file describes the whole drop."
+          )
         assert.strictEqual(
           yield* refusal("drop", "create", "--name", "Sale"),
           "Give --name, --starts, --entity and KEY=VALUE, or --from FILE."

@@ -5,7 +5,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import pg from "pg"
 import { afterAll } from "vitest"
-import { catalog } from "../support/CommandLine.ts"
+import { catalog, onTerminalOf } from "../support/CommandLine.ts"
 import { commandsWith } from "../support/Commands.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
 
@@ -164,6 +164,21 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         assert.strictEqual(
           wideLines[2],
           `  ignored columns: ${named.join(", ")} and 70 more; a publish does not change them in the shop`
+        )
+        // ESC ] begins the title of the terminal, and U+009B is ESC [ in one character.
+        const controlling = ["\u001b]0;Title\u0007", "\u009b2J", "\u202eExtra"]
+        const lines = [
+          ["Handle", "Title", ...controlling],
+          ["hat", "Hat", "x", "x", "x"]
+        ]
+        writeFileSync(wide, lines.map((cells) => cells.join(",")).join("\n"))
+        const importing = ["import", "csv", wide, "--store", "shop.example.com", "--accept"]
+        const shownColumns = "\\u001b]0;Title\\u0007 (1), \\u009b2J (1), \\u202eExtra (1)"
+        assert.include(yield* Effect.promise(() => onTerminalOf(importing, { DATABASE_URL })), shownColumns)
+        const { ignored_columns } = yield* json(...importing)
+        assert.deepStrictEqual(
+          (ignored_columns as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name),
+          controlling
         )
         const failed = (imports as ReadonlyArray<{ readonly import_id: string }>)[2]
         assert.deepStrictEqual(yield* shownLines(failed?.import_id), [

@@ -88,6 +88,31 @@ describe.skipIf(!serverAnswers)("names and errors on the command line", () => {
         })
     )
 
+    it.effect("a word after a flag is not its value", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { account_id } = yield* Effect.map(
+          catalog(["account", "create", "--name", "Flags", "--json"], { DATABASE_URL }),
+          ({ stdout }) => JSON.parse(stdout)
+        )
+        const refusal = (...args: ReadonlyArray<string>) =>
+          Effect.map(catalog([...args, "--account", account_id], { DATABASE_URL }), ({ code, stderr }) => [
+            code,
+            stderr
+          ])
+        assert.deepStrictEqual(yield* refusal("draft", "show", "--json", "1"), [1, "The account has no entity 1.\n"])
+        assert.deepStrictEqual(yield* refusal("publish", "--again", "on"), [1, "The account has no entity on.\n"])
+        assert.deepStrictEqual(yield* refusal("import", "decide", "x", "--json", "1", "keep_draft"), [
+          1,
+          `The account has no import x: see \`catalog import list --account ${account_id}\`.\n`
+        ])
+        assert.deepStrictEqual(yield* refusal("import", "decide", "x", "--all", "1", "keep_draft"), [
+          1,
+          "Give the numbers of conflicts, or --all.\n"
+        ])
+      })
+    )
+
     it.effect("entities can be named by handle and SKU, stores by id, and keys by name, if unique", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)

@@ -115,6 +115,20 @@ describe("Migrations", () => {
           }).pipe(Effect.provide(engine.empty))
         )
 
+      it.live("runs none on a database whose migrations a newer version has replaced", () =>
+        Effect.gen(function* () {
+          yield* Migrations.run
+          yield* recordInstead(["0001_all_of_tomorrow", "0002_stores"])
+          const existing = yield* records
+          yield* Effect.void.pipe(Effect.provide(Migrations.layer))
+          assert.deepStrictEqual(yield* records, existing)
+          assert.strictEqual(
+            (yield* Effect.flip(Migrations.current)).message,
+            "The database schema is newer than this version of the service (0001_all_of_tomorrow, 0002_stores): run the version that created it."
+          )
+        }).pipe(Effect.provide(engine.empty))
+      )
+
       it.scopedLive("names the failed file, and rolls back the whole attempt", () =>
         Effect.gen(function* () {
           const folder = yield* Effect.acquireRelease(

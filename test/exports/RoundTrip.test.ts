@@ -112,9 +112,11 @@ layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { e
         yield* Effect.gen(function* () {
           const { store } = yield* (yield* Stores).link({ domain: "files.example" })
           const { apply } = yield* CatalogChanges
-          const [product, variant, other] = yield* Effect.all([mintId(EntityId), mintId(EntityId), mintId(EntityId)])
+          const mint = mintId(EntityId)
+          const all = yield* Effect.all([mint, mint, mint, mint])
+          const [product, variant, other, unitless] = all
           const create = CatalogChange.CreateEntity
-          const options = JSON.stringify([{ name: "Size", values: ["M", "L"] }])
+          const options = JSON.stringify([{ name: "Size", values: ["M", "L", "XL"] }])
           const description = '<p class="a">Two\nlines; a "quote", a comma</p>'
           yield* apply([
             create({
@@ -144,11 +146,12 @@ layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { e
               }
             }),
             create({ id: other, kind: "variant", parentId: product, values: { title: "Large one", option1: "L" } }),
-            ...[product, variant, other].map((entityId) => CatalogChange.AddToStore({ entityId, storeId: store.id })),
-            ...[product, variant, other].map((entityId) => CatalogChange.AcceptPublish({ entityId, storeId: store.id }))
+            create({ id: unitless, kind: "variant", parentId: product, values: { option1: "XL", weight: "250" } }),
+            ...all.map((entityId) => CatalogChange.AddToStore({ entityId, storeId: store.id })),
+            ...all.map((entityId) => CatalogChange.AcceptPublish({ entityId, storeId: store.id }))
           ])
           const { text } = yield* exported(store.id)
-          const [row, second] = rowsOf(text)
+          const [row, second, third] = rowsOf(text)
           assert.deepInclude(row, {
             Title: "=Tent, red",
             "Body (HTML)": description,
@@ -159,6 +162,7 @@ layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { e
             "Variant Grams": "337"
           })
           assert.deepInclude(second, { "Option1 Value": "L", "Variant Grams": "", "Variant Weight Unit": "" })
+          assert.deepInclude(third, { "Option1 Value": "XL", "Variant Grams": "250", "Variant Weight Unit": "" })
           assert.deepStrictEqual(yield* changesOf(text, "files.example"), { ...nothing, unchanged: 1 })
         }).pipe(actingAs(actor))
       })

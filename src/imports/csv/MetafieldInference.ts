@@ -1,7 +1,7 @@
 import { Either, Option, Schema } from "effect"
 import { singleLineText } from "../../model/Attribute.ts"
 import { isNestedDeeper } from "../../model/JsonNesting.ts"
-import { isDate } from "../../model/KeyRule.ts"
+import { misfitOf, ruleOfType } from "../../model/KeyRule.ts"
 import { typeOfUnit } from "../../model/Measurement.ts"
 
 const multiLineText = "multi_line_text_field"
@@ -9,7 +9,7 @@ const multiLineText = "multi_line_text_field"
 const decimal = /^-?(?:0|[1-9]\d{0,12})(?:\.\d{1,9})?$/
 /** At most 11 digits without a leading zero. Other digits are codes such as a UPC or an EAN. */
 const integer = /^-?(?:0|[1-9]\d{0,10})$/
-const day = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/
+const day = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/
 const color = /^#[0-9a-fA-F]{6}$/
 const address = /^https?:\/\/[^\s/]\S*$/i
 const reference = /^gid:\/\/shopify\/([A-Za-z]+)\/\d+$/
@@ -36,10 +36,9 @@ const parse = Schema.decodeEither(Schema.parseJson())
 const deepestJson = 32
 
 const dateType = (text: string): string | undefined => {
-  const [, date = "", time] = day.exec(text) ?? []
-  if (!isDate(date)) return undefined
-  if (time === undefined) return "date"
-  return Number.isNaN(Date.parse(text)) ? undefined : "date_time"
+  const [all, time] = day.exec(text) ?? []
+  const type = time === undefined ? "date" : "date_time"
+  return all === undefined || misfitOf({ type }, text) !== undefined ? undefined : type
 }
 
 const referenceType = (text: string): string | undefined => referenceTypes.get(reference.exec(text)?.[1] ?? "")
@@ -80,8 +79,8 @@ const jsonType = (text: string): string | undefined => {
   return Array.isArray(value.right) ? listType(value.right) : objectType({ ...value.right })
 }
 
-/** The narrowest type of a value. undefined: plain text. */
-const narrowest = (text: string): string | undefined => {
+/** The type by the form of a value. undefined: plain text. */
+const typeByForm = (text: string): string | undefined => {
   const first = text.charAt(0)
   if (first === "{" || first === "[") return jsonType(text)
   if (first === "#") return color.test(text) ? "color" : undefined
@@ -97,6 +96,15 @@ const jsonTypes: ReadonlySet<string> = new Set([
   ...["json", "rich_text_field", "money", "rating", "dimension", "weight", "volume"]
 ])
 const isJson = (type: string) => jsonTypes.has(type) || type.startsWith("list.")
+
+/** The narrowest type whose rules the value keeps: otherwise the import would refuse the value. undefined: plain text. */
+const narrowest = (text: string): string | undefined => {
+  const type = typeByForm(text)
+  // Imports write truth values in lower case.
+  if (type === undefined || type === "boolean" || misfitOf(ruleOfType(type), text) === undefined) return type
+  return isJson(type) ? "json" : undefined
+}
+
 const isNumber = (type: string) => type === "number_integer" || type === "number_decimal"
 
 /** The narrowest type that includes both types. undefined: plain text. */

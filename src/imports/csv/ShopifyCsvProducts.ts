@@ -43,6 +43,7 @@ const bounded = <Key extends Column>(kind: EntityKind, rules: Readonly<Record<Ke
   entriesOf(rules).map(([key, rule]): [Key, Cells.CellRule] => [key, Cells.within(kind, key, rule)])
 
 const productEntries = bounded("product", productRules)
+/** The value of an option, or its name. */
 const optionText = Cells.within("variant", "option1", Cells.lineOfText)
 const altText = Cells.within("media", "alt", Cells.anyText)
 
@@ -246,8 +247,12 @@ export class ShopifyCsvProducts {
       handle,
       writtenHandle: line.cell("handle").trim(),
       values,
-      // Shopify refuses " / " in the name of an option, because it separates the values in a variant's title.
-      options: optionNames.map((column) => line.read(column, Cells.lineOfText)?.trim().replaceAll(" / ", "/") ?? ""),
+      options: optionNames.map((column) => {
+        // A name that is refused is kept, so that the values of its variants are not refused too.
+        line.read(column, optionText)
+        // Shopify refuses " / " in the name of an option, because it separates the values in a variant's title.
+        return line.cell(column).trim().replaceAll(" / ", "/")
+      }),
       identities: new Map(),
       variants: [],
       images: new Map()

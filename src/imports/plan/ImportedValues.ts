@@ -40,7 +40,7 @@ const listCoveredKeys = (entity: Aggregate, imported: StoreEntity, { isComplete,
 
 /**
  * Whether a value that a file lacks counts as unchanged. A file has no titles of variants, so an import derives them
- * from the options. It has no weight unit for a variant without a weight.
+ * from the options. It has no weight unit for a variant without a weight, and a weight without a unit is in grams.
  */
 const isUntold = (
   { kind }: Aggregate,
@@ -52,7 +52,7 @@ const isUntold = (
   kind === "variant" &&
   (key === "title"
     ? optionKeys.every((option) => values[option] === undefined || values[option] === now(option))
-    : key === "weight_unit" && candidate === "" && values.weight === "")
+    : key === "weight_unit" && candidate === "" && (values.weight === "" || values.weight_unit === "g"))
 
 /** Values that platforms give fields that a publish left empty (recorded from Shopify's Admin API). A vendor is the shop's name. */
 const filledByPlatform: Readonly<Record<EntityKind, Values>> = {

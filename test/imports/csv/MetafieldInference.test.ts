@@ -1,5 +1,6 @@
 import { assert, describe, it } from "vitest"
 import { MetafieldInference } from "../../../src/imports/csv/MetafieldInference.ts"
+import { misfitOf, ruleOfType } from "../../../src/model/KeyRule.ts"
 
 const inferred = (values: ReadonlyArray<string>) => {
   const inference = new MetafieldInference()
@@ -34,12 +35,15 @@ const cases: ReadonlyArray<readonly [type: string, ...values: ReadonlyArray<stri
   [text, "2026-02-28", "28.02.2026"],
   ["date_time", "2026-02-28T10:00:00", "2026-02-28T10:00:00Z", "2026-02-28T10:00:00.5+02:00"],
   [text, "2026-02-28T25:00:00"],
+  // JavaScript reads it as the midnight after that day.
+  [text, "2026-02-28T24:00:00"],
   [text, "2026-02-28", "2026-02-28T10:00:00Z"],
   ["color", "#ff00AA", "#000000"],
   [text, "#ff00AA", "#1"],
   ["url", "https://a.example/x?y=1", "http://b.example"],
   [text, "https://a.example", "a.example"],
   [text, "https://a.example and more"],
+  [text, `https://a.example/${"x".repeat(2_048)}`],
   ["product_reference", gid("Product"), gid("Product", 2)],
   ["variant_reference", gid("ProductVariant")],
   ["collection_reference", gid("Collection")],
@@ -54,6 +58,7 @@ const cases: ReadonlyArray<readonly [type: string, ...values: ReadonlyArray<stri
   ["list.color", '["#ffffff","#000000"]'],
   ["list.url", '["https://a.example"]'],
   ["list.date", '["2026-01-01"]'],
+  ["json", JSON.stringify(Array.from({ length: 129 }, String))],
   ["json", "[1,2]"],
   ["json", "[]"],
   ["json", '["a\\nb"]'],
@@ -64,8 +69,11 @@ const cases: ReadonlyArray<readonly [type: string, ...values: ReadonlyArray<stri
   ["weight", '{"value":2.5,"unit":"kg"}'],
   ["volume", '{"value":20,"unit":"ml"}'],
   ["json", '{"value":2.5,"unit":"kg"}', '{"value":20,"unit":"ml"}'],
+  ["json", '{"value":-1,"unit":"kg"}'],
   ["money", '{"amount":"5.99","currency_code":"CAD"}'],
+  ["json", '{"amount":"5.99","currency_code":"cad"}', '{"amount":"5.99","currency_code":"CAD"}'],
   ["rating", '{"value":"3.5","scale_min":"1.0","scale_max":"5.0"}'],
+  ["json", '{"value":"5.5","scale_min":"1.0","scale_max":"5.0"}'],
   ["rich_text_field", '{"type":"root","children":[{"type":"paragraph","children":[]}]}'],
   ["json", '{\n  "a": 1\n}'],
   [text, '{"a":1}', "plain"],
@@ -78,6 +86,12 @@ const cases: ReadonlyArray<readonly [type: string, ...values: ReadonlyArray<stri
 describe("the type of a metafield by its values", () => {
   it.each(cases.map(([type, ...values]) => ({ type, values })))("$type of $values", ({ type, values }) => {
     assert.strictEqual(inferred(values), type)
+  })
+
+  it("has rules that all values keep, so that the import refuses none of them", () => {
+    for (const [type, ...values] of cases)
+      for (const value of type === "boolean" ? values.map((each) => each.toLowerCase()) : values)
+        assert.isUndefined(misfitOf(ruleOfType(type), value), `${type}: ${value}`)
   })
 
   it("does not depend on the order of the values", () => {

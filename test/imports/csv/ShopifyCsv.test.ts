@@ -879,6 +879,13 @@ describe("a file that is refused", () => {
       "The value must have at most 255 characters."
     ],
     [
+      "a long name of an option",
+      lines(head, `mug,Mug,${"S".repeat(256)},S,,`),
+      2,
+      "Option1 Name",
+      "The value must have at most 255 characters."
+    ],
+    [
       "a tag too long",
       lines("Handle,Title,Tags", `mug,Mug,"new, ${"t".repeat(256)}"`),
       2,
@@ -1174,7 +1181,7 @@ describe("a file that is refused", () => {
   )
 })
 
-const realExports = fileURLToPath(new URL("../../../shared/data/shopify-csv/", import.meta.url))
+const realExports = fileURLToPath(new URL("../../../../shared/data/shopify-csv/", import.meta.url))
 
 describe.skipIf(!existsSync(realExports))("real exports (read from ../shared/data/shopify-csv)", () => {
   const counts = {
