@@ -148,6 +148,7 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       SET claim = n.claim, lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second',
           claimed_by = ${holder}, attempts = t.attempts + 1, lost = t.lost + (t.claim IS NOT NULL)::integer
       FROM unnest(${ids}::uuid[], ${claims}::uuid[]) AS n (id, claim)
+      LEFT JOIN publish_attempt a ON a.account_id = ${accountId} AND a.publication_id = n.id AND a.ordinal = 1
       WHERE t.account_id = ${accountId} AND t.id = n.id AND t.id = ANY(ARRAY(
         SELECT p.id
         FROM unnest(${ids}::uuid[], ${places}::integer[]) AS d (id, place)
@@ -163,10 +164,10 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       ))
       RETURNING t.account_id AS "accountId", t.id, t.claim::text AS claim, t.entity_id AS "entityId",
                 t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
-                t.attempts, t.given_back AS "givenBack", t.lost, coalesce((
-                  SELECT extract(epoch FROM app_now() - a.started_at) FROM publish_attempt a
-                  WHERE a.account_id = ${accountId} AND a.publication_id = t.id AND a.ordinal = 1
-                ), 0)::float8 AS "sinceFirstSeconds", t.error, stamp_text(t.asked_at) AS "requestedAt"`
+                t.attempts, t.given_back AS "givenBack", t.lost, t.error,
+                -- The lease began at the claim. Its end is used, because Citus refuses the clock in RETURNING.
+                coalesce(extract(epoch FROM t.lease_until - a.started_at) - ${leaseSeconds}::float8, 0)::float8
+                  AS "sinceFirstSeconds", stamp_text(t.asked_at) AS "requestedAt"`
   })
 
   /** Attempts of processes that ended without an outcome are lost. */
