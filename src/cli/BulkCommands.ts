@@ -2,7 +2,6 @@ import { Args, Command, Options } from "@effect/cli"
 import { Effect, Option } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { NamedChange } from "../admin/DraftRpcs.ts"
-import { terms } from "../catalog/SearchText.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { oneAssignment } from "./DraftCommands.ts"
@@ -31,9 +30,6 @@ const run = (change: NamedChange, { account, all, json, ...given }: Given) =>
   Effect.gen(function* () {
     if (all === isFiltered(given))
       return yield* new Refused({ message: "Give a filter, such as --search WORDS, or --all, and not both." })
-    // Without words the search finds everything. A script may pass an empty variable.
-    if (Option.exists(given.search, (words) => terms(words).length === 0))
-      return yield* new Refused({ message: "--search has no words: give some, or --all instead of it." })
     const begun = yield* (yield* AdminClient).beginBulk({ account, change, ...given })
     const ended = yield* followJob(account, begun)
     yield* answer(json, ended, linesOfJob(ended, account))
