@@ -8,9 +8,9 @@ import { metrics } from "../telemetry/Metrics.ts"
 
 /**
  * Why a pending publish waits. `running`: it does not wait, a process publishes it now. `retry`: the store's platform
- * failed at the last attempt, whether or not the time of the next one has come. If the whole platform did not answer: also while the
- * next attempt runs, and all others of the store that wait. `import`: an import locks the account. `unlinked`: its store is not linked. `worker`: all workers are busy, or an
- * earlier publish of the same entities must end first.
+ * failed at the last attempt, whether or not the time of the next one has come. In an outage of the platform, all publishes of the store
+ * that wait, or are tried again, count as `retry`. `import`: an import locks the account. `unlinked`: its store is not linked. `worker`:
+ * all workers are busy, or an earlier publish of the same entities must end first.
  */
 const waits = ["running", "retry", "import", "unlinked", "worker"] as const
 

@@ -150,6 +150,7 @@ export const telemetry: Scenario = {
         headers: {},
         status: 200
       })
+      // The exporters send by a timer: what the turn left is sent in this pause, and costs this turn.
       await setTimeout(exportMillis)
       return (cpuMicrosOf(process.pid) - before) / answers
     }
