@@ -289,6 +289,7 @@ const read = (sample: Sample, withSearch: boolean) =>
     for (const filter of [{}, { revision: 2 }, { key: "title" }, { key: "title", storeId }])
       yield* history.list(accountId, ids.product, 50, filter)
     yield* history.beforeEndedDrops(accountId, ids.product, 2)
+    yield* history.ofOpenDrops(accountId, [ids.product, ids.variant])
     yield* stores.find(accountId, storeId)
     yield* (yield* ConnectionsRepo).outside(accountId, [storeId], Object.values(ids))
     yield* catalog.limitedTo(accountId, [storeId], Object.values(ids))
