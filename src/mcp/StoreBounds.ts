@@ -23,7 +23,8 @@ export interface BoundedCall {
   readonly restore: (text: string) => string
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const uuids = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
+const uuid = new RegExp(`^${uuids.source}$`)
 
 /** Arguments that hold ids of stores and masters. Values of attributes may look like ids, but are never replaced. */
 const idArguments = /(?:^|_)(?:channel|master|collection)_ids?$/
@@ -77,15 +78,17 @@ const without = (absent: ReadonlySet<string>, value: unknown, isId = false): unk
   return { ...left, ...summedUp(left) }
 }
 
+const isPending = Schema.is(Schema.Struct({ pending_publish: Schema.Boolean }))
 const isPublishState = Schema.is(Schema.Struct({ pending_publish: Schema.Boolean, last_publish_status: PublishStatus }))
 const isMarketOnStore = Schema.is(
   Schema.Struct({ name: Schema.String, status: MarketStatus, web_presences: Schema.Unknown })
 )
 
 /** Members that summarize a record's channels (publish state, or a market's name and status), from the visible channels. */
-const summedUp = ({ channels }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+const summedUp = (record: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+  const { channels } = record
   if (!Array.isArray(channels)) return {}
-  if (channels.every(isPublishState)) {
+  if (isPublishState(record) && channels.every(isPublishState)) {
     const { lastPublishStatus, pendingPublish } = rollUp(
       channels.map(({ last_publish_status, pending_publish }) => ({
         lastPublishStatus: last_publish_status,
@@ -94,6 +97,8 @@ const summedUp = ({ channels }: Readonly<Record<string, unknown>>): Readonly<Rec
     )
     return { pending_publish: pendingPublish, last_publish_status: lastPublishStatus }
   }
+  if (isPending(record) && channels.every(isPending))
+    return { pending_publish: channels.some(({ pending_publish }) => pending_publish) }
   const [first] = channels
   return isMarketOnStore(first) && channels.every(isMarketOnStore)
     ? { name: first.name, status: channels.some(({ status }) => status === "active") ? "active" : "draft" }
@@ -107,13 +112,10 @@ export const makeStoreBounds = Effect.map(
     (accountId: AccountId, stores: ReadonlyArray<StoreId>, args: unknown): Effect.Effect<BoundedCall> =>
       Effect.gen(function* () {
         const absent = yield* outside(accountId, stores, [...uuidsIn(args)])
-        const idOfSubstitute = new Map<string, string>()
-        const substituteOf = (id: string) => {
-          if (!absent.has(id.toLowerCase())) return undefined
-          const substitute = randomUUID()
-          idOfSubstitute.set(substitute, id)
-          return substitute
-        }
+        // One for each id, so that an id that is given twice is refused as any other. Answers have ids in lower case.
+        const substitutes = new Map<string, string>([...absent].map((id) => [id, randomUUID()]))
+        const idOfSubstitute = new Map(Array.from(substitutes, ([id, substitute]) => [substitute, id]))
+        const substituteOf = (id: string) => substitutes.get(id.toLowerCase())
         return {
           args: replaceIds(args, substituteOf, false),
           cut: (answer) =>
@@ -121,8 +123,7 @@ export const makeStoreBounds = Effect.map(
               const left = without(yield* outside(accountId, stores, [...uuidsIn(answer)]), answer)
               return isObject(left) ? left : yield* new NotFound()
             }),
-          restore: (text) =>
-            [...idOfSubstitute].reduce((restored, [substitute, id]) => restored.replaceAll(substitute, id), text)
+          restore: (text) => text.replace(uuids, (id) => idOfSubstitute.get(id) ?? id)
         }
       })
 )
