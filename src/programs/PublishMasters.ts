@@ -169,9 +169,12 @@ const makeFollow = Effect.gen(function* () {
   return (rows: Array<PublishedEntity>, requested: ReadonlyMap<PublicationId, number>) =>
     Effect.gen(function* () {
       const { report, waitMillis } = yield* PublishProgress
+      const { stores } = yield* CurrentBounds
       const open = new Map(requested)
       let done = 0
-      const tell = (row: PublishedEntity) => report(++done, rows.length, lineOf(row))
+      // A reason may name masters that the caller must not see. The answer has the reasons without these.
+      const tell = ({ message, ...row }: PublishedEntity) =>
+        report(++done, rows.length, lineOf(stores === null && message !== undefined ? { ...row, message } : row))
       const awaited = new Set(waitMillis > 0 ? requested.values() : [])
       yield* Effect.forEach(
         rows.filter((_, place) => !awaited.has(place)),

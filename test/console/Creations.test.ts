@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { EntityId } from "../../src/model/Ids.ts"
+import { EntityId, nilUuid } from "../../src/model/Ids.ts"
 import { actingAs, anEntity, Catalog, CatalogChange, CatalogChanges, Drafts, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { type Answer, ask, pagesServer, withNote } from "../oauth/PagesServer.ts"
@@ -478,7 +478,10 @@ layer(pagesServer({}, anyDatabase, disturbed), { excludeTestServices: true })("f
       const { hidden } = sectionsOf((yield* open("/products/new")).text, "/products/new")
       assertForeignForm(yield* send("/products/new", { ...hidden, csrf: "x", title: "Lantern" }))
       assertForeignForm(yield* send("/products/new", { ...hidden, title: "Lantern" }, stranger.cookie))
-      assertNotThere(yield* send("/products/new", { ...hidden, id: "x", title: "Lantern" }))
+      for (const id of ["x", nilUuid]) {
+        assertNotThere(yield* send("/products/new", { ...hidden, id, title: "Lantern" }))
+        assertNotThere(yield* send("/products/copy", { ...hidden, id, of: creator.tent, title: "Lantern" }))
+      }
       assertNotThere(yield* send("/variants/new", { ...hidden, of: stranger.tent, "option-0": "L" }))
       yield* aReview(creator)
       const locked = yield* send("/products/new", { ...hidden, title: "Lantern" })

@@ -399,6 +399,48 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
     })
   )
 
+  it.effect("a refused publish does not name masters that only other stores have", () =>
+    Effect.gen(function* () {
+      const { foreignStore, limited, samples, whole } = yield* bounded
+      const [product, collection] = yield* Effect.gen(function* () {
+        const [product, collection] = [
+          yield* anEntity("product", { title: "Elsewhere" }),
+          yield* anEntity("collection", { title: "Both" })
+        ]
+        yield* (yield* CatalogChanges).apply([
+          CatalogChange.AddToStore({ entityId: product, storeId: StoreId.make(foreignStore.id) }),
+          CatalogChange.AddToStore({ entityId: collection, storeId: StoreId.make(samples.channel) }),
+          CatalogChange.SetMembers({ collectionId: collection, productIds: [product] })
+        ])
+        return [product, collection]
+      }).pipe(actingAs({ _tag: "Cli", accountId: samples.accountId }), Effect.orDie)
+      const one = { master_id: collection, draft_revision: yield* draftRevision(limited, String(collection)) }
+      const textOf = (token: string, args: Args) =>
+        Effect.map(callWith(token)("publish_master_v1", args), ({ content }) => String(content[0]?.text))
+      const why = (name: string) =>
+        `product ${name} is not live on this store: publish it first, or take it out of the collection`
+      for (const args of [one, { masters: [one], channel_ids: [samples.channel] }]) {
+        assert.include(yield* textOf(whole, args), why(String(product)))
+        const text = yield* textOf(limited, args)
+        assert.include(text, why("(hidden from this connection)"))
+        assert.notInclude(text, String(product))
+      }
+      const { body, headers } = message("modern", "tools/call", {
+        name: "publish_master_v1",
+        arguments: { masters: [one], channel_ids: [samples.channel] }
+      })
+      const followed = (token: string) => {
+        const sent = JSON.parse(body)
+        sent.params._meta.progressToken = "p1"
+        return Effect.flatMap(portOf, (port) => send(port, { token, headers, body: JSON.stringify(sent) }))
+      }
+      assert.include((yield* followed(whole)).text, `"message":"A master: refused (${why(String(product))})"`)
+      const { text } = yield* followed(limited)
+      assert.include(text, '"message":"A master: refused"')
+      assert.notInclude(text, String(product))
+    })
+  )
+
   it.effect("the answer to a write counts its own stores only, also for a master that no store has", () =>
     Effect.gen(function* () {
       const { foreignStore, limited, samples, whole } = yield* bounded
