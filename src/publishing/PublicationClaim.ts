@@ -2,6 +2,7 @@ import { type Effect, Schema } from "effect"
 import { HistoryActor } from "../drafts/History.ts"
 import { AccountId, DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import { PublicationContent } from "./PublicationContent.ts"
 import type { AttemptOutcome } from "./PublicationRecord.ts"
 
@@ -36,7 +37,9 @@ export const ClaimedPublication = Schema.Struct({
   givenBack: Schema.Int,
   /** Number of attempts whose process died. */
   lost: Schema.Int,
-  /** Seconds since the first attempt began. */
+  /** When this attempt began, by the database's clock. */
+  claimedAt: Timestamp,
+  /** Seconds from the begin of the first attempt to the begin of this one. */
   sinceFirstSeconds: Schema.Number,
   /** The error of the last attempt. */
   error: Schema.NullOr(PublishError)

@@ -166,6 +166,7 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
                 t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
                 t.attempts, t.given_back AS "givenBack", t.lost, t.error,
                 -- The lease began at the claim. Its end is used, because Citus refuses the clock in RETURNING.
+                stamp_text(t.lease_until - ${leaseSeconds}::float8 * interval '1 second') AS "claimedAt",
                 coalesce(extract(epoch FROM t.lease_until - a.started_at) - ${leaseSeconds}::float8, 0)::float8
                   AS "sinceFirstSeconds", stamp_text(t.asked_at) AS "requestedAt"`
   })

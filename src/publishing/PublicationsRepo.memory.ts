@@ -298,6 +298,7 @@ const toClaimed = (
   attempts: publication.attempts.length + 1,
   givenBack: publication.givenBack,
   lost: publication.attempts.filter(({ endedAt, outcome }) => endedAt === null || outcome === "lost").length,
+  claimedAt: fromMillis(millis),
   sinceFirstSeconds: (millis - toMillis(publication.attempts[0]?.startedAt ?? fromMillis(millis))) / 1_000,
   error: publication.error
 })

@@ -12,6 +12,15 @@ export const notOnStore: PublishError = {
   message: "The entity was removed from the store before it was published."
 }
 
+export const dropEnded: PublishError = {
+  code: "DROP_ENDED",
+  message: "The drop ended before the store could take its values."
+}
+
+/** Whether the drop that requests the values ended while the store's platform did not answer. */
+export const endedInOutage = ({ claimedAt, content, error }: ClaimedPublication): boolean =>
+  isDelayed(error) && content._tag === "Fields" && content.endsAt !== undefined && content.endsAt <= claimedAt
+
 export const outcomeUnknown = "OUTCOME_UNKNOWN"
 export const interrupted = "INTERRUPTED"
 

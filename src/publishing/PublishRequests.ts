@@ -19,6 +19,7 @@ import { mintId } from "../runtime/Identifiers.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { findOptionOfValues } from "./FirstOption.ts"
 import {
+  type FieldsContent,
   findProductsWithoutPlatformId,
   includedIds,
   isSameContent,
@@ -368,8 +369,11 @@ const toDraft =
   ({ locked, members }) =>
     pinDraft(locked, entityId, storeId, members)
 
+/** See `PublicationContent`. */
+export type ValueLimits = Pick<FieldsContent, "endsAt" | "isTakenBack">
+
 const toFields =
-  (storeId: StoreId, values: Readonly<Record<string, string | null>>, isTakenBack: boolean): ToContent =>
+  (storeId: StoreId, values: Readonly<Record<string, string | null>>, limits: ValueLimits): ToContent =>
   ({ aggregate, locked: { aggregates }, version: { accepted, overrides } }) => {
     const { attributes, kind, parentId } = aggregate
     if (accepted === null)
@@ -386,7 +390,7 @@ const toFields =
       fields,
       values: null,
       ...(firstOption !== undefined && { firstOption }),
-      isTakenBack
+      ...limits
     })
   }
 
@@ -403,8 +407,8 @@ export const makePublishRequests = (signal: PublishSignal) =>
       entityId: EntityId,
       storeId: StoreId,
       values: Readonly<Record<string, string | null>>,
-      { dropId, isTakenBack = false }: { readonly dropId?: DropId; readonly isTakenBack?: boolean } = {}
-    ) => request({ entityId, storeId }, { dropId }, toFields(storeId, values, isTakenBack))
+      { dropId, ...limits }: ValueLimits & { readonly dropId?: DropId } = {}
+    ) => request({ entityId, storeId }, { dropId }, toFields(storeId, values, limits))
   }))
 
 export type PublishRequests = Effect.Effect.Success<ReturnType<typeof makePublishRequests>>

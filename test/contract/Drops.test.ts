@@ -150,6 +150,8 @@ const unlinked = (code: string) => ({ code, message: "The store was unlinked." }
 
 const outcomes = ({ changes }: Drop) => changes.map(({ outcome }) => outcome)
 
+const endedTooEarly = { code: "DROP_ENDED", message: "The drop ended before the store could take its values." }
+
 /** The services that the tests need. On a database they include its client, which moves the database's clock. */
 type Needed =
   | Accounts
@@ -416,13 +418,46 @@ for (const engine of all) {
             })
             yield* advance(hour)
             yield* untilPrice(shop, one.id, "10.00")
-            // The store is linked again after the end: it gets its earlier price, and the drop's override is removed.
+            // The store is linked again after the end: it keeps its earlier price, and the drop's override is removed.
             yield* shops.repair({ accountId, storeId: two.id })
             yield* (yield* Stores).link({ domain: two.domain, platform: "demo" })
-            const reverted = yield* until(drop.id, "reverted")
-            assert.deepInclude(reverted.changes[0], { outcome: "reverted", error: null })
+            const ended = yield* until(drop.id, "failed")
+            assert.deepInclude(ended.changes[0], { outcome: "failed", error: endedTooEarly })
             yield* assertRestored(shop, two.id)
             yield* assertStays(drop.id)
+          })
+        )
+      )
+
+      it.effect("are not sent to a store that answers again only after their end", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, one, two, variant } = shop
+            const shops = yield* DemoShops
+            yield* shops.fail({ accountId, storeId: two.id }, { kind: "error", percent: 100, delayMillis: 0 })
+            const drop = yield* aDrop([...price(shop, one.id), ...price(shop, two.id)])
+            yield* advance(hour)
+            yield* untilPrice(shop, one.id, "8.00")
+            yield* advance(hour)
+            yield* assertStays(drop.id)
+            yield* shops.repair({ accountId, storeId: two.id })
+            // An outage pauses a publish for at most five minutes.
+            yield* advance(5 * 60_000)
+            const failed = yield* until(drop.id, "failed")
+            assert.deepInclude(failed.changes[1], { outcome: "failed", error: endedTooEarly })
+            yield* untilPrice(shop, one.id, "10.00")
+            const { changes, status } = yield* until(drop.id, "failed")
+            assert.deepStrictEqual([status, changes.map(({ outcome }) => outcome)], ["failed", ["reverted", "failed"]])
+            for (const { id } of [one, two]) yield* assertRestored(shop, id)
+            const history = yield* (yield* Drafts).history(variant, 50)
+            const publishes = history.filter(({ action, drop, store_id }) => drop !== null && store_id === two.id && action !== "attributes")
+            assert.deepStrictEqual(
+              publishes.map(({ action, error }) => [action, error]),
+              [
+                ["publish_failed", endedTooEarly],
+                ["publish_asked", null]
+              ]
+            )
           })
         )
       )
