@@ -37,10 +37,11 @@ export const ClaimedPublication = Schema.Struct({
   givenBack: Schema.Int,
   /** Number of attempts whose process died. */
   lost: Schema.Int,
-  /** When this attempt began, by the database's clock. */
+  requestedAt: Timestamp,
+  /** When this attempt began. */
   claimedAt: Timestamp,
-  /** Seconds from the begin of the first attempt to the begin of this one. */
-  sinceFirstSeconds: Schema.Number,
+  /** Until when publishes to the store waited last, because its platform did not answer. */
+  outageUntil: Schema.NullOr(Timestamp),
   /** The error of the last attempt. */
   error: Schema.NullOr(PublishError)
 })

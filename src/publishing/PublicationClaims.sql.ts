@@ -34,6 +34,10 @@ const makeIsDue = (sql: SqlClient) => (accountId: Fragment) =>
       AND q.sequence < p.sequence AND q.brings && p.brings
   )`
 
+/** A linked store `s` whose publishes do not wait for the end of an outage. */
+const makeCanPublish = (sql: SqlClient) =>
+  sql`s.status = 'linked' AND (s.outage_until IS NULL OR s.outage_until <= app_now())`
+
 /** The linked stores with pending publications, of all accounts of a server. */
 const makeWaitingStores = (sql: SqlClient) =>
   // The recursion goes from store to store in the queue's index, so its cost does not grow with the number of a store's
@@ -92,6 +96,7 @@ const Due = Schema.Struct({
 /** Finds publications to claim: the first of each store, then the second of each, and so on. */
 const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
   const isDue = makeIsDue(sql)
+  const canPublish = makeCanPublish(sql)
   return SqlSchema.findAll({
     Request: Limits,
     Result: Due,
@@ -105,7 +110,7 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
         SELECT c.account_id, c.id, c.store_id, c.sequence, c.asked_at,
                row_number() OVER (PARTITION BY c.account_id, c.store_id ORDER BY c.sequence) AS place
         FROM waiting w
-        JOIN store s ON s.account_id = ${account} AND s.id = w.store_id AND s.status = 'linked'
+        JOIN store s ON s.account_id = ${account} AND s.id = w.store_id AND ${canPublish}
         JOIN import_lock l ON l.account_id = ${account} AND l.run_id IS NULL
         CROSS JOIN LATERAL (
           SELECT count(*) AS count FROM publication b
@@ -132,6 +137,7 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
  */
 const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
   const isDue = makeIsDue(sql)
+  const canPublish = makeCanPublish(sql)
   const run = makeRunTransaction(sql)
   const take = SqlSchema.findAll({
     Request: Schema.Struct({
@@ -142,18 +148,17 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       maxPerStore: Schema.Int,
       leaseSeconds: Schema.Number
     }),
-    Result: Schema.Struct({ ...ClaimedPublication.fields, requestedAt: Timestamp }),
+    Result: ClaimedPublication,
     execute: ({ accountId, claims, ids, leaseSeconds, maxPerStore, places }) => sql`
       UPDATE publication t
       SET claim = n.claim, lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second',
           claimed_by = ${holder}, attempts = t.attempts + 1, lost = t.lost + (t.claim IS NOT NULL)::integer
-      FROM unnest(${ids}::uuid[], ${claims}::uuid[]) AS n (id, claim)
-      LEFT JOIN publish_attempt a ON a.account_id = ${accountId} AND a.publication_id = n.id AND a.ordinal = 1
-      WHERE t.account_id = ${accountId} AND t.id = n.id AND t.id = ANY(ARRAY(
+      FROM unnest(${ids}::uuid[], ${claims}::uuid[]) AS n (id, claim), store o
+      WHERE t.account_id = ${accountId} AND o.account_id = ${accountId} AND o.id = t.store_id AND t.id = n.id AND t.id = ANY(ARRAY(
         SELECT p.id
         FROM unnest(${ids}::uuid[], ${places}::integer[]) AS d (id, place)
         JOIN publication p ON p.account_id = ${accountId} AND p.id = d.id
-        JOIN store s ON s.account_id = ${accountId} AND s.id = p.store_id AND s.status = 'linked'
+        JOIN store s ON s.account_id = ${accountId} AND s.id = p.store_id AND ${canPublish}
         JOIN import_lock l ON l.account_id = ${accountId} AND l.run_id IS NULL
         WHERE ${isDue(sql`${accountId}`)} AND d.place <= ${maxPerStore} - (
           SELECT count(*) FROM publication b
@@ -167,8 +172,7 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
                 t.attempts, t.given_back AS "givenBack", t.lost, t.error,
                 -- The lease began at the claim. Its end is used, because Citus refuses the clock in RETURNING.
                 stamp_text(t.lease_until - ${leaseSeconds}::float8 * interval '1 second') AS "claimedAt",
-                coalesce(extract(epoch FROM t.lease_until - a.started_at) - ${leaseSeconds}::float8, 0)::float8
-                  AS "sinceFirstSeconds", stamp_text(t.asked_at) AS "requestedAt"`
+                stamp_text(t.asked_at) AS "requestedAt", stamp_text(o.outage_until) AS "outageUntil"`
   })
 
   /** Attempts of processes that ended without an outcome are lost. */
@@ -253,7 +257,7 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
     )
   type Claimed = Effect.Effect.Success<ReturnType<typeof claimOfAccount>>
   const inOrder = (claimed: Claimed) =>
-    Arr.sort(claimed, byRequest).map(({ requestedAt: _, ...publication }) => publication)
+    Arr.sort(claimed, byRequest)
   /** Runs one transaction that claims, and begins the attempts. */
   const beginning = <E, R>(work: Effect.Effect<Claimed, E, R>, begin: BeginAttempts) =>
     Effect.gen(function* () {
@@ -325,7 +329,7 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
 export const makeClaimWrites = (
   sql: SqlClient,
   hints: WorkHints | undefined
-): Pick<Repo, "finish" | "giveBack" | "pin" | "postpone" | "renew"> => {
+): Pick<Repo, "finish" | "giveBack" | "pauseStore" | "pin" | "postpone" | "renew"> => {
   const tell = ({ accountId }: ClaimedPublication, delaySeconds = 0) =>
     hints?.add(accountId, delaySeconds) ?? Effect.void
 
@@ -357,14 +361,31 @@ export const makeClaimWrites = (
     renew: (claimed, leaseSeconds) =>
       update(claimed, sql`lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second'`),
     pin: (claimed, content) => update(claimed, sql`content = ${JSON.stringify(content)}::jsonb`),
-    postpone: (claimed, ended, error, delaySeconds, isCounted = true) =>
+    postpone: (claimed, ended, error, delaySeconds) =>
       end(
         claimed,
         ended,
         sql`
-          error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + ${isCounted ? 0 : 1},
+          error = ${JSON.stringify(error)}::jsonb,
           next_attempt_at = app_now() + ${delaySeconds}::float8 * interval '1 second'`
       ).pipe(Effect.zipLeft(tell(claimed, delaySeconds))),
+    pauseStore: (claimed, reason, error, delaySeconds) =>
+      Effect.gen(function* () {
+        // The store is locked before the publication, as wherever both are locked.
+        yield* sql`
+          UPDATE store s
+          SET outage_until = greatest(s.outage_until, app_now() + ${delaySeconds}::float8 * interval '1 second'),
+              outage_error = ${JSON.stringify(error)}::jsonb
+          WHERE s.account_id = ${claimed.accountId} AND s.id = ${claimed.storeId}
+            AND EXISTS (SELECT FROM publication p WHERE ${isStillClaimed(claimed)})`
+        const isEnded = yield* end(
+          claimed,
+          { outcome: "unavailable", reason },
+          sql`error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + 1`
+        )
+        yield* tell(claimed, delaySeconds)
+        return isEnded
+      }).pipe(orDie),
     giveBack: (claimed) =>
       end(claimed, { outcome: "interrupted", reason: null }, sql`given_back = p.given_back + 1`).pipe(
         Effect.zipRight(tell(claimed))

@@ -1,10 +1,11 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { findAll, findOne, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { type AccountId, EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
+import { PublishError } from "../model/PublishState.ts"
 import { KnownVersion, MemberVersion, PublicationContent } from "./PublicationContent.ts"
 import type { PublicationRequests } from "./PublicationsRepo.ts"
 
@@ -24,6 +25,12 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
         AND p.state = 'pending'
       ORDER BY p.sequence DESC
       LIMIT 1`
+  )
+
+  const outage = findOne(Schema.Struct({ error: PublishError }))(
+    (accountId: AccountId, storeId: StoreId) => sql`
+      SELECT s.outage_error AS error FROM store s
+      WHERE s.account_id = ${accountId} AND s.id = ${storeId} AND s.outage_until > app_now()`
   )
 
   const requestedAgain = findAll(Schema.Struct({ id: EntityId }))(
@@ -110,13 +117,13 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
   )
 
   return {
-    insert: (accountId, { actor, content, draftRevision, dropId, entityId, entityIds, id, jobId, storeId }) =>
+    insert: (accountId, { actor, content, draftRevision, dropId, entityId, entityIds, error, id, jobId, storeId }) =>
       sql`
         INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, drop_id,
-                                 job_id, sequence)
+                                 job_id, error, sequence)
         SELECT own.account_id, ${id}::uuid, ${entityId}::uuid, ${storeId}::uuid, ${draftRevision}::integer,
                ${entityIds}::uuid[], ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb, ${dropId}::uuid,
-               ${jobId}::uuid,
+               ${jobId}::uuid, ${error === null ? null : JSON.stringify(error)}::jsonb,
                1 + (
                  SELECT coalesce(max(p.sequence), 0) FROM publication p
                  WHERE p.account_id = ${accountId} AND p.store_id = ${storeId}
@@ -124,6 +131,7 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
         FROM account_state own
         WHERE own.account_id = ${accountId}`.pipe(Effect.zipRight(hints?.add(accountId) ?? Effect.void), orDie),
     newest,
+    outage: (...store) => Effect.map(outage(...store), Option.map(({ error }) => error)),
     requestedAgain: (...request) => Effect.map(requestedAgain(...request), toIds),
     broughtAgain: (...request) => Effect.map(broughtAgain(...request), byId),
     ahead: (accountId, ids) => Effect.map(ahead(accountId, ids), (rows) => rows.map(({ id }) => id)),

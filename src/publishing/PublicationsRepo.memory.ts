@@ -22,7 +22,6 @@ export interface MemoryPublication extends NewPublication {
   readonly leaseUntil: number
   readonly requestedAt: number
   readonly finishedAt: number | null
-  readonly error: PublishError | null
   /** The attempts that were started, in order. */
   readonly attempts: ReadonlyArray<PublishAttempt>
 }
@@ -31,10 +30,12 @@ declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
     /** Publications in the order of their requests. */
     readonly publications: ReadonlyArray<MemoryPublication>
+    /** The last outages of stores. Times are in milliseconds since 1970. */
+    readonly outages: ReadonlyMap<StoreId, { readonly until: number; readonly error: PublishError }>
   }
 }
 
-export const emptyPublishing: Pick<MemorySlices, "publications"> = { publications: [] }
+export const emptyPublishing: Pick<MemorySlices, "outages" | "publications"> = { publications: [], outages: new Map() }
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerPublicationsRepoMemory = Layer.effect(
@@ -96,11 +97,17 @@ const makeRequests = (store: Store): PublicationRequests => ({
             leaseUntil: 0,
             requestedAt: millis,
             finishedAt: null,
-            error: null,
             attempts: []
           }
         ]
       }))
+    ),
+  outage: (accountId, storeId) =>
+    Effect.map(Effect.all([Ref.get(store), Clock.currentTimeMillis]), ([state, millis]) =>
+      Option.fromNullable(state.get(accountId)?.outages.get(storeId)).pipe(
+        Option.filter(({ until }) => until > millis),
+        Option.map(({ error }) => error)
+      )
     ),
   newest: (accountId, entityId, storeId) =>
     Effect.map(publicationsOf(store, accountId), (all) =>
@@ -241,6 +248,7 @@ const makePendingScans = (
 const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: number) =>
   isOpen(publication) &&
   account.stores.has(publication.storeId) &&
+  (account.outages.get(publication.storeId)?.until ?? 0) <= millis &&
   account.lockedBy === null &&
   publication.nextAttemptAt <= millis &&
   publication.leaseUntil <= millis &&
@@ -298,8 +306,11 @@ const toClaimed = (
   attempts: publication.attempts.length + 1,
   givenBack: publication.givenBack,
   lost: publication.attempts.filter(({ endedAt, outcome }) => endedAt === null || outcome === "lost").length,
+  requestedAt: fromMillis(publication.requestedAt),
   claimedAt: fromMillis(millis),
-  sinceFirstSeconds: (millis - toMillis(publication.attempts[0]?.startedAt ?? fromMillis(millis))) / 1_000,
+  outageUntil: Option.getOrNull(
+    Option.map(Option.fromNullable(account.outages.get(publication.storeId)), ({ until }) => fromMillis(until))
+  ),
   error: publication.error
 })
 
@@ -344,7 +355,7 @@ const endOpen = (
 ): ReadonlyArray<PublishAttempt> =>
   attempts.map((attempt) => (attempt.endedAt === null ? { ...attempt, ...ended } : attempt))
 
-const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "pin" | "postpone" | "renew"> => {
+const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "pauseStore" | "pin" | "postpone" | "renew"> => {
   /** Changes a claimed publication. False: this attempt does not hold the claim any more. */
   const update = (
     { accountId, claim, id }: ClaimedPublication,
@@ -379,12 +390,26 @@ const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "pin"
     renew: (claimed, leaseSeconds) =>
       update(claimed, (publication, millis) => ({ ...publication, leaseUntil: millis + leaseSeconds * 1_000 })),
     pin: (claimed, content) => update(claimed, (publication) => ({ ...publication, content })),
-    postpone: (claimed, ended, error, delaySeconds, isCounted = true) =>
-      end(claimed, ended, ({ givenBack }, millis) => ({
-        error,
-        givenBack: givenBack + (isCounted ? 0 : 1),
-        nextAttemptAt: millis + delaySeconds * 1_000
-      })),
+    postpone: (claimed, ended, error, delaySeconds) =>
+      end(claimed, ended, (_, millis) => ({ error, nextAttemptAt: millis + delaySeconds * 1_000 })),
+    pauseStore: (claimed, reason, error, delaySeconds) =>
+      Effect.gen(function* () {
+        const { accountId, storeId } = claimed
+        const until = (yield* Clock.currentTimeMillis) + delaySeconds * 1_000
+        const isEnded = yield* end(claimed, { outcome: "unavailable", reason }, ({ givenBack }) => ({
+          error,
+          givenBack: givenBack + 1
+        }))
+        if (isEnded)
+          yield* updateAccount(store, accountId, (account) => {
+            const before = account.outages.get(storeId)?.until ?? 0
+            return {
+              ...account,
+              outages: new Map(account.outages).set(storeId, { until: Math.max(before, until), error })
+            }
+          })
+        return isEnded
+      }),
     giveBack: (claimed) =>
       Effect.asVoid(
         end(claimed, { outcome: "interrupted", reason: null }, ({ givenBack }) => ({ givenBack: givenBack + 1 }))

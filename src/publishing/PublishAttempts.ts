@@ -28,6 +28,7 @@ import {
   endedInOutage,
   isOutage,
   notOnStore,
+  secondsWaited,
   toDelayedError,
   toFinalError,
   tooSlow,
@@ -129,7 +130,7 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
       most: number,
       last: PublishError | null
     ): Decision => {
-      if (isOutage(failure, hasAnswered) && claimed.sinceFirstSeconds < Duration.toSeconds(outageLimit))
+      if (isOutage(failure, hasAnswered) && secondsWaited(claimed) < Duration.toSeconds(outageLimit))
         return { _tag: "Delay", error: failure }
       const attempts = countAttempts(claimed)
       if (attempts < most) return retryLater(failure)

@@ -137,7 +137,7 @@ const makeSaveRequest = Effect.gen(function* () {
     { entityId, storeId }: Target,
     locked: LockedCatalog,
     by: HistoryActor,
-    requestedFor: RequestedFor
+    shared: Pick<NewPublication, "dropId" | "error" | "jobId">
   ): Effect.Effect<NewPublication> =>
     Effect.map(mintId(PublicationId), (id) => ({
       id,
@@ -147,7 +147,7 @@ const makeSaveRequest = Effect.gen(function* () {
       entityIds: [entityId],
       content: toRepublishedContent("product"),
       actor: by,
-      ...requestedFor
+      ...shared
     }))
 
   return (
@@ -161,6 +161,8 @@ const makeSaveRequest = Effect.gen(function* () {
       const actor = yield* CurrentActor
       const { accountId } = actor
       const by = yield* history.nameOf(actor)
+      const outage = yield* repo.outage(accountId, storeId)
+      const shared = { ...requestedFor, error: Option.getOrNull(outage) }
       const publishedIds = [
         entityId,
         ...includedIds(content).filter((id) => locked.aggregates.get(id)?.storeIds.includes(storeId))
@@ -168,7 +170,7 @@ const makeSaveRequest = Effect.gen(function* () {
       const republications: Array<NewPublication> = []
       for (const id of withoutPlatformId)
         if (Option.isNone(yield* repo.newest(accountId, id, storeId)))
-          republications.push(yield* toRepublication({ entityId: id, storeId }, locked, by, requestedFor))
+          republications.push(yield* toRepublication({ entityId: id, storeId }, locked, by, shared))
       const product = aggregate.parentId === null ? [] : [aggregate.parentId]
       const publication: NewPublication = {
         id: yield* mintId(PublicationId),
@@ -179,7 +181,7 @@ const makeSaveRequest = Effect.gen(function* () {
         entityIds: [...new Set([...publishedIds, ...product, ...withoutPlatformId])],
         content,
         actor: by,
-        ...requestedFor
+        ...shared
       }
       const events = [
         ...republications.flatMap((each) => toPublishEvents(each, [each.entityId], "publish_asked")),
@@ -188,9 +190,10 @@ const makeSaveRequest = Effect.gen(function* () {
       yield* savePublishStates(
         accountId,
         locked,
-        [...republications.map((each) => each.entityId), ...publishedIds].map((id) =>
-          CatalogChange.RequestPublish({ entityId: id, storeId })
-        ),
+        [...republications.map((each) => each.entityId), ...publishedIds].flatMap((id) => [
+          CatalogChange.RequestPublish({ entityId: id, storeId }),
+          ...Option.toArray(outage).map((error) => CatalogChange.DelayPublish({ entityId: id, storeId, error }))
+        ]),
         Effect.gen(function* () {
           yield* Effect.forEach([...republications, publication], (each) => repo.insert(accountId, each))
           yield* history.recordPublishes(accountId, by, requestedFor.dropId, events)
