@@ -361,7 +361,7 @@ const keys = (round: number) =>
     assert(key !== undefined)
     yield* access.recordUse(key.accountId, key.keyId)
     yield* access.listKeys(key.accountId)
-    yield* access.revokeKey(key.accountId, key.keyId)
+    yield* access.revokeKey(key.accountId, key.keyId, { kind: "cli", id: null, name: null })
     yield* access.accounts
     assert.isTrue(Option.isSome(yield* access.accountName(accountId)))
   })
