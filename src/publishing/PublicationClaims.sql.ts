@@ -12,6 +12,7 @@ import { AccountId, PublicationId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { type AttemptEnd, type BeginAttempts, ClaimedPublication, type ClaimRequest } from "./PublicationClaim.ts"
+import type { AttemptOutcome } from "./PublicationRecord.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Repo = Context.Tag.Service<PublicationsRepo>
@@ -325,11 +326,14 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
     (request.only === null ? claimAny : claimOnly)(hints, request, begin).pipe(Effect.map(inOrder), orDie)
 }
 
+/** The outcomes that a platform decides. */
+const answered: ReadonlySet<AttemptOutcome> = new Set(["published", "refused"])
+
 /** Statements that change a claimed publication. If another process has claimed it since, they change nothing. */
 export const makeClaimWrites = (
   sql: SqlClient,
   hints: WorkHints | undefined
-): Pick<Repo, "finish" | "giveBack" | "pauseStore" | "pin" | "postpone" | "renew"> => {
+): Pick<Repo, "finish" | "giveBack" | "meetOutage" | "pin" | "postpone" | "renew"> => {
   const tell = ({ accountId }: ClaimedPublication, delaySeconds = 0) =>
     hints?.add(accountId, delaySeconds) ?? Effect.void
 
@@ -343,19 +347,29 @@ export const makeClaimWrites = (
       WHERE ${isStillClaimed(claimed)}
       RETURNING p.id`.pipe(hasRows)
 
-  /** Ends the attempt and updates the publication. False: this attempt does not hold the claim any more. */
-  const end = (claimed: ClaimedPublication, { outcome, reason }: AttemptEnd, assignment: Fragment) =>
+  const nothing = sql.literal("")
+
+  /** Ends the attempt and updates the publication. False: this attempt does not hold the claim any more. `and`: further parts of the statement. */
+  const end = (claimed: ClaimedPublication, { outcome, reason }: AttemptEnd, assignment: Fragment, and = nothing) =>
     sql`
       WITH ended AS (
         UPDATE publication p SET claim = NULL, lease_until = NULL, ${assignment}
         WHERE ${isStillClaimed(claimed)}
-        RETURNING p.account_id, p.id, p.attempts
-      )
+        RETURNING p.account_id, p.id, p.attempts, p.store_id
+      ) ${and}
       UPDATE publish_attempt a
       SET ended_at = app_now(), outcome = ${outcome}, reason = ${reason}
       FROM ended e
       WHERE a.account_id = ${claimed.accountId} AND a.publication_id = e.id AND a.ordinal = e.attempts
       RETURNING a.ordinal`.pipe(hasRows)
+
+  /** The part of a statement that ends the outage of the store of `ended`, if there is one. */
+  const endOutage = ({ accountId }: ClaimedPublication) => sql`
+    , answered AS (
+      UPDATE store s SET outage_until = least(s.outage_until, app_now()), outage_met_by = NULL
+      FROM ended e
+      WHERE s.account_id = ${accountId} AND s.id = e.store_id AND s.outage_met_by IS NOT NULL
+    )`
 
   return {
     renew: (claimed, leaseSeconds) =>
@@ -369,19 +383,23 @@ export const makeClaimWrites = (
           error = ${JSON.stringify(error)}::jsonb,
           next_attempt_at = app_now() + ${delaySeconds}::float8 * interval '1 second'`
       ).pipe(Effect.zipLeft(tell(claimed, delaySeconds))),
-    pauseStore: (claimed, reason, error, delaySeconds) =>
+    meetOutage: (claimed, reason, error, delaySeconds) =>
       Effect.gen(function* () {
-        // The store is locked before the publication, as wherever both are locked.
+        const until = sql`app_now() + ${delaySeconds}::float8 * interval '1 second'`
+        // The store first, because several publications write it at the same time.
         yield* sql`
           UPDATE store s
-          SET outage_until = greatest(s.outage_until, app_now() + ${delaySeconds}::float8 * interval '1 second'),
-              outage_error = ${JSON.stringify(error)}::jsonb
+          SET outage_until = greatest(
+                s.outage_until, CASE WHEN s.outage_met_by <> ${claimed.id} THEN ${until} ELSE app_now() END
+              ),
+              outage_error = ${JSON.stringify(error)}::jsonb, outage_met_by = ${claimed.id}
           WHERE s.account_id = ${claimed.accountId} AND s.id = ${claimed.storeId}
             AND EXISTS (SELECT FROM publication p WHERE ${isStillClaimed(claimed)})`
         const isEnded = yield* end(
           claimed,
           { outcome: "unavailable", reason },
-          sql`error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + 1`
+          sql`
+            error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + 1, next_attempt_at = ${until}`
         )
         yield* tell(claimed, delaySeconds)
         return isEnded
@@ -396,7 +414,8 @@ export const makeClaimWrites = (
         ended,
         sql`
           state = ${state}, finished_at = app_now(),
-          error = ${error === null ? null : JSON.stringify(error)}::jsonb`
+          error = ${error === null ? null : JSON.stringify(error)}::jsonb`,
+        answered.has(ended.outcome) ? endOutage(claimed) : nothing
       ).pipe(Effect.zipLeft(tell(claimed)))
   }
 }

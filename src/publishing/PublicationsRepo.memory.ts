@@ -26,12 +26,18 @@ export interface MemoryPublication extends NewPublication {
   readonly attempts: ReadonlyArray<PublishAttempt>
 }
 
+/** The last outage of a store, as the columns of `store` have it. Times are in milliseconds since 1970. */
+interface MemoryOutage {
+  readonly until: number
+  readonly error: PublishError
+  readonly metBy: PublicationId | null
+}
+
 declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
     /** Publications in the order of their requests. */
     readonly publications: ReadonlyArray<MemoryPublication>
-    /** The last outages of stores. Times are in milliseconds since 1970. */
-    readonly outages: ReadonlyMap<StoreId, { readonly until: number; readonly error: PublishError }>
+    readonly outages: ReadonlyMap<StoreId, MemoryOutage>
   }
 }
 
@@ -355,7 +361,7 @@ const endOpen = (
 ): ReadonlyArray<PublishAttempt> =>
   attempts.map((attempt) => (attempt.endedAt === null ? { ...attempt, ...ended } : attempt))
 
-const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "pauseStore" | "pin" | "postpone" | "renew"> => {
+const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "meetOutage" | "pin" | "postpone" | "renew"> => {
   /** Changes a claimed publication. False: this attempt does not hold the claim any more. */
   const update = (
     { accountId, claim, id }: ClaimedPublication,
@@ -386,26 +392,39 @@ const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "paus
       ...change(publication, millis)
     }))
 
+  const endOutage = ({ accountId, storeId }: ClaimedPublication) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      updateAccount(store, accountId, (account) => {
+        const outage = account.outages.get(storeId)
+        if (outage === undefined || outage.metBy === null) return account
+        const until = Math.min(outage.until, now)
+        return { ...account, outages: new Map(account.outages).set(storeId, { ...outage, until, metBy: null }) }
+      })
+    )
+
   return {
     renew: (claimed, leaseSeconds) =>
       update(claimed, (publication, millis) => ({ ...publication, leaseUntil: millis + leaseSeconds * 1_000 })),
     pin: (claimed, content) => update(claimed, (publication) => ({ ...publication, content })),
     postpone: (claimed, ended, error, delaySeconds) =>
       end(claimed, ended, (_, millis) => ({ error, nextAttemptAt: millis + delaySeconds * 1_000 })),
-    pauseStore: (claimed, reason, error, delaySeconds) =>
+    meetOutage: (claimed, reason, error, delaySeconds) =>
       Effect.gen(function* () {
-        const { accountId, storeId } = claimed
-        const until = (yield* Clock.currentTimeMillis) + delaySeconds * 1_000
+        const { accountId, id, storeId } = claimed
+        const now = yield* Clock.currentTimeMillis
+        const nextAttemptAt = now + delaySeconds * 1_000
         const isEnded = yield* end(claimed, { outcome: "unavailable", reason }, ({ givenBack }) => ({
           error,
-          givenBack: givenBack + 1
+          givenBack: givenBack + 1,
+          nextAttemptAt
         }))
         if (isEnded)
           yield* updateAccount(store, accountId, (account) => {
-            const before = account.outages.get(storeId)?.until ?? 0
+            const { metBy = null, until = 0 } = account.outages.get(storeId) ?? {}
+            const paused = metBy !== null && metBy !== id ? nextAttemptAt : now
             return {
               ...account,
-              outages: new Map(account.outages).set(storeId, { until: Math.max(before, until), error })
+              outages: new Map(account.outages).set(storeId, { until: Math.max(until, paused), error, metBy: id })
             }
           })
         return isEnded
@@ -414,7 +433,12 @@ const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "paus
       Effect.asVoid(
         end(claimed, { outcome: "interrupted", reason: null }, ({ givenBack }) => ({ givenBack: givenBack + 1 }))
       ),
-    finish: (claimed, ended, state, error) => end(claimed, ended, (_, finishedAt) => ({ state, error, finishedAt }))
+    finish: (claimed, ended, state, error) =>
+      Effect.gen(function* () {
+        const isEnded = yield* end(claimed, ended, (_, finishedAt) => ({ state, error, finishedAt }))
+        if (isEnded && (ended.outcome === "published" || ended.outcome === "refused")) yield* endOutage(claimed)
+        return isEnded
+      })
   }
 }
 

@@ -153,10 +153,11 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       delaySeconds: number
     ) => Effect.Effect<boolean>
     /**
-     * Ends an attempt that met an outage of the store's platform. It does not count against the limits, and no publication to the store is
-     * claimed until the delay is over. False: as for `finish`.
+     * Ends an attempt that met an outage of the store's platform. It does not count against the limits, and the next attempt can start after
+     * the delay. If another publication met the outage before, no publication to the store is claimed until then, or until one that is under
+     * way is published or refused. False: as for `finish`.
      */
-    readonly pauseStore: (
+    readonly meetOutage: (
       claimed: ClaimedPublication,
       reason: string,
       error: PublishError,

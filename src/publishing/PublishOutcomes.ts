@@ -272,13 +272,13 @@ export const makePostponePublication = (options: PublishingOptions) =>
         )
       },
       /**
-       * Delays all publishes to the store, because its whole platform does not answer. This attempt does not count. `entityIds`: the entities
+       * Delays the next attempt because the store's whole platform does not answer. This attempt does not count. `entityIds`: the entities
        * whose versions get the error.
        */
       delay: (claimed: ClaimedPublication, reason: string, error: PublishError, entityIds: ReadonlyArray<EntityId>) => {
         const pause = Math.max(growing(claimed.attempts), reason === "suspended" ? longest : 0)
         const save = (delaySeconds: number) => {
-          const saveAttempt = repo.pauseStore(claimed, reason, error, delaySeconds)
+          const saveAttempt = repo.meetOutage(claimed, reason, error, delaySeconds)
           // Only once in an outage, because the versions keep the error, and each write takes locks.
           return isDelayed(claimed.error) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
         }

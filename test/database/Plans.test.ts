@@ -704,7 +704,7 @@ const publishing = (round: number) =>
     yield* repo.giveBack(first)
     yield* repo.postpone(yield* claim, { outcome: "unavailable", reason: "server" }, error, 0)
     yield* repo.outage(accountId, storeId)
-    yield* repo.pauseStore(yield* claim, "server", error, 0)
+    yield* repo.meetOutage(yield* claim, "server", error, 0)
     const last = yield* claim
     yield* repo.storeVersions(accountId, storeId, [entityId])
     yield* repo.memberVersions(accountId, storeId, [entityId])
