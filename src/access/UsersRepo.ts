@@ -7,8 +7,8 @@ import { makeAttemptStatements } from "./Attempts.sql.ts"
 import { makePasswordLinkStatements } from "./PasswordLinks.sql.ts"
 import { makeSessionStatements } from "./Sessions.sql.ts"
 import { makeTeamStatements } from "./Team.sql.ts"
-import type { RecordedChange } from "./TeamLog.ts"
 import { makeTeamLogStatements } from "./TeamLog.sql.ts"
+import type { RecordedChange } from "./TeamLog.ts"
 import { makeUserStatements } from "./Users.sql.ts"
 
 export type AttemptKind =

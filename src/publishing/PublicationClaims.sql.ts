@@ -257,8 +257,7 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
       Arr.flatten
     )
   type Claimed = Effect.Effect.Success<ReturnType<typeof claimOfAccount>>
-  const inOrder = (claimed: Claimed) =>
-    Arr.sort(claimed, byRequest)
+  const inOrder = (claimed: Claimed) => Arr.sort(claimed, byRequest)
   /** Runs one transaction that claims, and begins the attempts. */
   const beginning = <E, R>(work: Effect.Effect<Claimed, E, R>, begin: BeginAttempts) =>
     Effect.gen(function* () {

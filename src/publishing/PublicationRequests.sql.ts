@@ -1,11 +1,10 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { findAll, findOne, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { type AccountId, EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
-import { PublishError } from "../model/PublishState.ts"
 import { KnownVersion, MemberVersion, PublicationContent } from "./PublicationContent.ts"
 import type { PublicationRequests } from "./PublicationsRepo.ts"
 
@@ -25,12 +24,6 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
         AND p.state = 'pending'
       ORDER BY p.sequence DESC
       LIMIT 1`
-  )
-
-  const outage = findOne(Schema.Struct({ error: PublishError }))(
-    (accountId: AccountId, storeId: StoreId) => sql`
-      SELECT s.outage_error AS error FROM store s
-      WHERE s.account_id = ${accountId} AND s.id = ${storeId} AND s.outage_until > app_now()`
   )
 
   const requestedAgain = findAll(Schema.Struct({ id: EntityId }))(
@@ -131,7 +124,6 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
         FROM account_state own
         WHERE own.account_id = ${accountId}`.pipe(Effect.zipRight(hints?.add(accountId) ?? Effect.void), orDie),
     newest,
-    outage: (...store) => Effect.map(outage(...store), Option.map(({ error }) => error)),
     requestedAgain: (...request) => Effect.map(requestedAgain(...request), toIds),
     broughtAgain: (...request) => Effect.map(broughtAgain(...request), byId),
     ahead: (accountId, ids) => Effect.map(ahead(accountId, ids), (rows) => rows.map(({ id }) => id)),

@@ -1,47 +1,17 @@
 import { Clock, type Context, Effect, Layer, Option, Ref } from "effect"
 import type { VersionState } from "../catalog/Aggregate.ts"
-import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, type MemoryState, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
-import type { PublishError } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
-import { fromMillis, type Timestamp, toMillis } from "../model/Timestamp.ts"
+import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
+import { type MemoryPublication, publicationsOf } from "./MemoryPublication.memory.ts"
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
-import { type FailedPublication, keptDays, type PublicationState, type PublishAttempt } from "./PublicationRecord.ts"
-import { type NewPublication, type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
-
-/** A publication and its state in the queue. Times are in milliseconds since 1970. */
-export interface MemoryPublication extends NewPublication {
-  readonly state: PublicationState
-  readonly givenBack: number
-  readonly nextAttemptAt: number
-  readonly claim: string | null
-  readonly leaseUntil: number
-  readonly requestedAt: number
-  readonly finishedAt: number | null
-  /** The attempts that were started, in order. */
-  readonly attempts: ReadonlyArray<PublishAttempt>
-}
-
-/** The last outage of a store, as the columns of `store` have it. Times are in milliseconds since 1970. */
-interface MemoryOutage {
-  readonly until: number
-  readonly error: PublishError
-  readonly metBy: PublicationId | null
-}
-
-declare module "../database/MemoryStore.memory.ts" {
-  interface MemoryAccount {
-    /** Publications in the order of their requests. */
-    readonly publications: ReadonlyArray<MemoryPublication>
-    readonly outages: ReadonlyMap<StoreId, MemoryOutage>
-  }
-}
-
-export const emptyPublishing: Pick<MemorySlices, "outages" | "publications"> = { publications: [], outages: new Map() }
+import { makePublicationOutcomes } from "./PublicationOutcomes.memory.ts"
+import type { PublishAttempt } from "./PublicationRecord.ts"
+import { type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerPublicationsRepoMemory = Layer.effect(
@@ -51,15 +21,12 @@ export const layerPublicationsRepoMemory = Layer.effect(
     ...makePendingScans(store),
     claim: makeClaim(store),
     ...makeClaimWrites(store),
-    ...makeOutcomes(store)
+    ...makePublicationOutcomes(store)
   }))
 )
 
 type Repo = Context.Tag.Service<PublicationsRepo>
 type Store = Ref.Ref<MemoryState>
-
-const publicationsOf = (store: Store, accountId: AccountId) =>
-  Effect.map(Ref.get(store), (state) => state.get(accountId)?.publications ?? [])
 
 const isOpen = ({ state }: MemoryPublication) => state === "pending"
 
@@ -107,13 +74,6 @@ const makeRequests = (store: Store): PublicationRequests => ({
           }
         ]
       }))
-    ),
-  outage: (accountId, storeId) =>
-    Effect.map(Effect.all([Ref.get(store), Clock.currentTimeMillis]), ([state, millis]) =>
-      Option.fromNullable(state.get(accountId)?.outages.get(storeId)).pipe(
-        Option.filter(({ until }) => until > millis),
-        Option.map(({ error }) => error)
-      )
     ),
   newest: (accountId, entityId, storeId) =>
     Effect.map(publicationsOf(store, accountId), (all) =>
@@ -361,7 +321,9 @@ const endOpen = (
 ): ReadonlyArray<PublishAttempt> =>
   attempts.map((attempt) => (attempt.endedAt === null ? { ...attempt, ...ended } : attempt))
 
-const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "meetOutage" | "pin" | "postpone" | "renew"> => {
+const makeClaimWrites = (
+  store: Store
+): Pick<Repo, "finish" | "giveBack" | "meetOutage" | "pin" | "postpone" | "renew"> => {
   /** Changes a claimed publication. False: this attempt does not hold the claim any more. */
   const update = (
     { accountId, claim, id }: ClaimedPublication,
@@ -441,78 +403,3 @@ const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "meet
       })
   }
 }
-
-const makeOutcomes = (store: Store): Pick<Repo, "attempts" | "contents" | "failures" | "find" | "forget"> => ({
-  find: (accountId, ids) =>
-    Effect.map(Ref.get(store), (state) => {
-      const account = state.get(accountId)
-      return (account?.publications ?? [])
-        .filter(({ id }) => ids.includes(id))
-        .map((each) => ({
-          id: each.id,
-          entityId: each.entityId,
-          storeId: each.storeId,
-          storeDomain: (account?.stores.get(each.storeId) ?? account?.unlinkedStores.get(each.storeId))?.domain ?? "",
-          draftRevision: each.draftRevision,
-          state: each.state,
-          attempts: each.attempts.length,
-          requestedAt: fromMillis(each.requestedAt),
-          finishedAt: each.finishedAt === null ? null : fromMillis(each.finishedAt),
-          error: each.error
-        }))
-    }),
-  contents: (accountId, ids) =>
-    Effect.map(
-      publicationsOf(store, accountId),
-      (all) => new Map(all.filter(({ id }) => ids.includes(id)).map(({ content, id }) => [id, content]))
-    ),
-  failures: (accountId, limit) =>
-    Effect.map(Ref.get(store), (state) => {
-      const account = state.get(accountId)
-      return [...(account?.entities.values() ?? [])]
-        .flatMap(({ aggregate }) => aggregate.versions.map((version) => ({ aggregate, version })))
-        .flatMap(({ aggregate, version }) => {
-          const { id, kind } = aggregate
-          const { lastPublishError: error, lastPublishStatus, storeId } = version
-          const storeDomain = account?.stores.get(storeId)?.domain
-          if (lastPublishStatus !== "failed" || error === null || storeDomain === undefined) return []
-          const place = account?.publications.findLastIndex(
-            (each) => each.storeId === storeId && each.state === "failed" && each.entityIds.includes(id)
-          )
-          const publication = account?.publications[place ?? -1]
-          const finishedAt = publication?.finishedAt ?? null
-          const row: FailedPublication = {
-            entityId: id,
-            entityType: kind,
-            title: titleOf(kind, aggregate.attributes),
-            storeId,
-            storeDomain,
-            attempts: publication?.attempts.length ?? null,
-            finishedAt: finishedAt === null ? null : fromMillis(finishedAt),
-            error
-          }
-          return [{ row, finishedAt: finishedAt ?? 0, place: place ?? -1 }]
-        })
-        .sort(
-          (left, right) =>
-            right.finishedAt - left.finishedAt ||
-            right.place - left.place ||
-            (left.row.entityId < right.row.entityId ? -1 : 1)
-        )
-        .map(({ row }) => row)
-        .slice(0, limit)
-    }),
-  attempts: (accountId, id) =>
-    Effect.map(publicationsOf(store, accountId), (all) => all.find((each) => each.id === id)?.attempts ?? []),
-  forget: Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-    Ref.modify(store, (state) => {
-      const isKept = ({ finishedAt }: MemoryPublication) =>
-        finishedAt === null || finishedAt > millis - keptDays * 86_400_000
-      const gone = [...state.values()].flatMap(({ publications }) => publications.filter((each) => !isKept(each)))
-      const next = [...state].map(
-        ([id, account]) => [id, { ...account, publications: account.publications.filter(isKept) }] as const
-      )
-      return [gone.length, new Map(next)]
-    })
-  )
-})

@@ -50,7 +50,6 @@ export type PublicationRequests = Pick<
   | "storeVersions"
   | "memberVersions"
   | "newest"
-  | "outage"
   | "recordsOfOthers"
 >
 

@@ -450,7 +450,9 @@ for (const engine of all) {
             assert.deepStrictEqual([status, changes.map(({ outcome }) => outcome)], ["failed", ["reverted", "failed"]])
             for (const { id } of [one, two]) yield* assertRestored(shop, id)
             const history = yield* (yield* Drafts).history(variant, 50)
-            const publishes = history.filter(({ action, drop, store_id }) => drop !== null && store_id === two.id && action !== "attributes")
+            const publishes = history.filter(
+              ({ action, drop, store_id }) => drop !== null && store_id === two.id && action !== "attributes"
+            )
             assert.deepStrictEqual(
               publishes.map(({ action, error }) => [action, error]),
               [

@@ -1027,7 +1027,9 @@ for (const engine of featureServiceEngines) {
         inShop((shop) =>
           Effect.gen(function* () {
             const { accountId, collection, large, other, picture, product, small, store } = shop
-            yield* (yield* CatalogChanges).apply([CatalogChange.AddToStore({ entityId: collection, storeId: other.id })])
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.AddToStore({ entityId: collection, storeId: other.id })
+            ])
             yield* publish(product, store)
             yield* set(product, { title: "Tent 2" })
             for (const id of [large, small]) yield* set(id, { price: "3.00" })
