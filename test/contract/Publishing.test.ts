@@ -1026,18 +1026,13 @@ for (const engine of featureServiceEngines) {
       it.effect("an outage pauses all publishes to its store, and those that are requested meanwhile say why", () =>
         inShop((shop) =>
           Effect.gen(function* () {
-            const { accountId, collection, large, other, picture, product, small, store } = shop
-            yield* (yield* CatalogChanges).apply([
-              CatalogChange.AddToStore({ entityId: collection, storeId: other.id })
-            ])
-            yield* publish(product, store)
-            yield* set(product, { title: "Tent 2" })
-            for (const id of [large, small]) yield* set(id, { price: "3.00" })
-            yield* set(picture, { alt: "Two tents" })
+            const { accountId, other, store } = shop
+            const aTarp = anEntity("product", { title: "Tarp" }, { on: [store, other] })
+            const [one, two, three, four] = [yield* aTarp, yield* aTarp, yield* aTarp, yield* aTarp]
             const repo = yield* PublicationsRepo
-            const met = idOf(yield* ask(product, store))
-            const before = idOf(yield* ask(picture, store))
-            const underWay = idOf(yield* ask(small, store))
+            const met = idOf(yield* ask(one, store))
+            const before = idOf(yield* ask(two, store))
+            const underWay = idOf(yield* ask(three, store))
             const error = { code: delayedCode, message: "It does not answer." }
             const first = yield* claimOneAndDie(3_600, met)
             // A platform may fail for one record, so the first publication alone does not pause the store.
@@ -1050,17 +1045,18 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual(yield* repo.outage(accountId, store.id), Option.some(error))
             assert.deepStrictEqual(yield* repo.outage(accountId, other.id), Option.none())
 
-            const during = idOf(yield* ask(large, store))
-            const elsewhere = idOf(yield* ask(collection, other))
-            const { getVariant } = yield* Programs
-            for (const [{ stores }, why] of [
-              [yield* getVariant({ path: { id: large } }), error],
-              [yield* getVariant({ path: { id: small } }), null]
-            ] as const)
-              assert.deepStrictEqual(
-                stores.map(({ last_publish_error, last_publish_status }) => [last_publish_status, last_publish_error]),
-                [["pending", why]]
-              )
+            const during = idOf(yield* ask(four, store))
+            const elsewhere = idOf(yield* ask(one, other))
+            const { getProduct } = yield* Programs
+            for (const [id, why] of [
+              [three, null],
+              [four, error]
+            ] as const) {
+              const { stores } = yield* getProduct({ path: { id } })
+              const { last_publish_error, last_publish_status } =
+                stores.find((each) => each.store_id === store.id) ?? assert.fail()
+              assert.deepStrictEqual([last_publish_status, last_publish_error], ["pending", why])
+            }
             assert.deepStrictEqual(
               (yield* repo.find(accountId, [met, before, underWay, during])).map((record) => [
                 record.state,
