@@ -379,6 +379,8 @@ const access = (round: number) =>
     const newcomer = yield* mintId(UserId)
     assert.isTrue(yield* users.add(accountId, { id: newcomer, email: `new-${round}@example.com`, role: "view" }))
     assert.isTrue(Option.isSome(yield* users.findInAccount(accountId, email)))
+    assert.isTrue(Option.isSome(yield* users.readerOf(accountId, email)))
+    yield* Effect.scoped(Effect.asVoid(users.recorded))
     assert.isAtLeast((yield* users.list(accountId)).length, 60)
     assert.isTrue(Option.isSome(yield* users.findLink(hashes.link)))
     const reader = yield* users.setLink(accountId, userId, secret("link", round), 60)
