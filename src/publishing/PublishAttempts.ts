@@ -24,8 +24,11 @@ import { PublicationsRepo } from "./PublicationsRepo.ts"
 import {
   countAttempts,
   countedErrorOf,
+  dropEnded,
+  endedInOutage,
   isOutage,
   notOnStore,
+  secondsWaited,
   toDelayedError,
   toFinalError,
   tooSlow,
@@ -47,7 +50,11 @@ type Decision =
   | { readonly _tag: "GiveBack" }
 
 const accept = (published: Published): Decision => ({ _tag: "Accept", published })
-const refuse = ({ code, isPartlyWritten = false, message }: PlatformRefused): Decision => ({
+const refuse = ({
+  code,
+  isPartlyWritten = false,
+  message
+}: PublishError & Partial<Pick<PlatformRefused, "isPartlyWritten">>): Decision => ({
   _tag: "Refuse",
   error: { code, message },
   isPartlyWritten
@@ -123,7 +130,7 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
       most: number,
       last: PublishError | null
     ): Decision => {
-      if (isOutage(failure, hasAnswered) && claimed.sinceFirstSeconds < Duration.toSeconds(outageLimit))
+      if (isOutage(failure, hasAnswered) && secondsWaited(claimed) < Duration.toSeconds(outageLimit))
         return { _tag: "Delay", error: failure }
       const attempts = countAttempts(claimed)
       if (attempts < most) return retryLater(failure)
@@ -150,6 +157,7 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
     /** `hasAnswered`: the platform has answered a call of this attempt. */
     const push = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication, hasAnswered: boolean) =>
       Effect.gen(function* () {
+        if (endedInOutage(claimed)) return refuse(dropEnded)
         yield* faults.at("pushing")
         const answer = yield* Effect.either(platform.publish(store, publication))
         yield* faults.at("pushed")
@@ -183,7 +191,7 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
         const earlier = yield* checkEarlierAttempts(claimed, store, ready.push.publication)
         if (Option.isSome(earlier)) return [earlier.value, ready]
         const { content, push: next } = yield* prepare(claimed, true)
-        if (Either.isLeft(next)) return [{ _tag: "Refuse", error: next.left.error, isPartlyWritten: false }, ready]
+        if (Either.isLeft(next)) return [refuse(next.left.error), ready]
         return [yield* push(claimed, store, next.right.publication, true), { content, push: next.right }]
       })
 
