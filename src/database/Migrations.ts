@@ -39,7 +39,8 @@ export const names: ReadonlyArray<string> = [
   "0015_deletions",
   "0016_deleted_entities",
   "0017_deleted_in_drops",
-  "0018_failed_parts_of_drops"
+  "0018_failed_parts_of_drops",
+  "0019_delayed_publishes"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

@@ -9,6 +9,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { AccountId, PublicationId, StoreId } from "../model/Ids.ts"
+import { delayedCode } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { type AttemptEnd, type BeginAttempts, ClaimedPublication, type ClaimRequest } from "./PublicationClaim.ts"
@@ -320,11 +321,14 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
     (request.only === null ? claimAny : claimOnly)(hints, request, begin).pipe(Effect.map(inOrder), orDie)
 }
 
-/** Statements that change a claimed publication. If another process has claimed it since, they change nothing. */
+/**
+ * Statements that change a claimed publication. If another process has claimed it since, they change nothing. `hasten` changes only those
+ * that are not claimed.
+ */
 export const makeClaimWrites = (
   sql: SqlClient,
   hints: WorkHints | undefined
-): Pick<Repo, "finish" | "giveBack" | "pin" | "postpone" | "renew"> => {
+): Pick<Repo, "finish" | "giveBack" | "hasten" | "pin" | "postpone" | "renew"> => {
   const tell = ({ accountId }: ClaimedPublication, delaySeconds = 0) =>
     hints?.add(accountId, delaySeconds) ?? Effect.void
 
@@ -364,6 +368,17 @@ export const makeClaimWrites = (
           error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + ${isCounted ? 0 : 1},
           next_attempt_at = app_now() + ${delaySeconds}::float8 * interval '1 second'`
       ).pipe(Effect.zipLeft(tell(claimed, delaySeconds))),
+    // Rows that another transaction has locked are skipped, because an attempt begins or ends there.
+    hasten: (accountId, storeId, entityId) =>
+      sql`
+        UPDATE publication t SET next_attempt_at = app_now()
+        WHERE t.account_id = ${accountId} AND t.id = ANY(ARRAY(
+          SELECT p.id FROM publication p
+          WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending' AND p.claim IS NULL
+            AND p.next_attempt_at > app_now() AND p.error ->> 'code' = ${delayedCode}
+            AND ${entityId === null ? sql.literal("true") : sql`p.brings @> ARRAY[${entityId}::uuid]`}
+          FOR UPDATE SKIP LOCKED
+        ))`.pipe(Effect.zipRight(hints?.add(accountId) ?? Effect.void), orDie),
     giveBack: (claimed) =>
       end(claimed, { outcome: "interrupted", reason: null }, sql`given_back = p.given_back + 1`).pipe(
         Effect.zipRight(tell(claimed))

@@ -4,7 +4,7 @@ import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, type MemoryState, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
-import type { PublishError } from "../model/PublishState.ts"
+import { delayOf, isDelayed, type PublishError } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
 import { fromMillis, type Timestamp, toMillis } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
@@ -195,7 +195,9 @@ const makePendingScans = (
       const now = fromMillis(yield* Clock.currentTimeMillis)
       const isMeant = (each: MemoryPublication) =>
         isOpen(each) && each.storeId === storeId && (until === null || fromMillis(each.requestedAt) <= until)
-      return { count: all.filter(isMeant).length, now }
+      const meant = all.filter(isMeant)
+      const delays = meant.flatMap(({ error }) => delayOf(error) ?? [])
+      return { count: meant.length, delay: delays.sort()[0] ?? null, now }
     }),
   failedOf: (accountId, jobId) =>
     Effect.map(
@@ -343,7 +345,7 @@ const endOpen = (
 ): ReadonlyArray<PublishAttempt> =>
   attempts.map((attempt) => (attempt.endedAt === null ? { ...attempt, ...ended } : attempt))
 
-const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "pin" | "postpone" | "renew"> => {
+const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "hasten" | "pin" | "postpone" | "renew"> => {
   /** Changes a claimed publication. False: this attempt does not hold the claim any more. */
   const update = (
     { accountId, claim, id }: ClaimedPublication,
@@ -384,6 +386,22 @@ const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "pin"
         givenBack: givenBack + (isCounted ? 0 : 1),
         nextAttemptAt: millis + delaySeconds * 1_000
       })),
+    hasten: (accountId, storeId, entityId) =>
+      Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+        updateAccount(store, accountId, (account) => ({
+          ...account,
+          publications: account.publications.map((each) =>
+            isOpen(each) &&
+            each.storeId === storeId &&
+            each.claim === null &&
+            each.nextAttemptAt > millis &&
+            isDelayed(each.error) &&
+            (entityId === null || each.entityIds.includes(entityId))
+              ? { ...each, nextAttemptAt: millis }
+              : each
+          )
+        }))
+      ),
     giveBack: (claimed) =>
       Effect.asVoid(
         end(claimed, { outcome: "interrupted", reason: null }, ({ givenBack }) => ({ givenBack: givenBack + 1 }))

@@ -703,6 +703,8 @@ const publishing = (round: number) =>
     yield* repo.pin(first, first.content)
     yield* repo.giveBack(first)
     yield* repo.postpone(yield* claim, { outcome: "unavailable", reason: "server" }, error, 0)
+    yield* repo.hasten(accountId, storeId, entityId)
+    yield* repo.hasten(accountId, storeId, null)
     const last = yield* claim
     yield* repo.storeVersions(accountId, storeId, [entityId])
     yield* repo.memberVersions(accountId, storeId, [entityId])
