@@ -10,6 +10,7 @@ import { ClientDocuments } from "./connections/ClientDocuments.ts"
 import { Registrations } from "./connections/Registrations.ts"
 import { pages } from "./console/Console.ts"
 import { DrawnPictures, Pictures } from "./console/pictures/Pictures.ts"
+import * as SecurityMails from "./console/SecurityMails.ts"
 import { readNodesWithin } from "./database/ClusterNodesRepo.ts"
 import * as Database from "./database/Database.ts"
 import * as Migrations from "./database/Migrations.ts"
@@ -76,6 +77,7 @@ export const surfaceOf = (
       routes,
       refuseAddress,
       layer: layer.pipe(
+        Layer.merge(SecurityMails.layer),
         Layer.provide(Pictures.layer.pipe(Layer.provide(Layer.succeed(DrawnPictures, drawDemoPicture)))),
         Layer.provide(ClientDocuments.layer(config.clientMetadataHosts)),
         Layer.provide(Registrations.layer({ perHour: config.registrationsPerHour })),

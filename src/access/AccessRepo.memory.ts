@@ -49,7 +49,7 @@ export const layerAccessRepoMemory = (empty: MemorySlices) =>
             if ((yield* Ref.get(store)).get(accountId)?.keys.some(({ id }) => id === key.id)) return false
             yield* updateAccount(store, accountId, (account) => ({
               ...account,
-              keys: [...account.keys, { ...key, createdAt, lastUsedAt: null, revokedAt: null }],
+              keys: [...account.keys, { ...key, createdAt, lastUsedAt: null, revokedAt: null, revokedBy: null }],
               names: new Map(account.names).set(key.id, key.name)
             }))
             return true
@@ -58,13 +58,15 @@ export const layerAccessRepoMemory = (empty: MemorySlices) =>
           Effect.map(Ref.get(store), (state) =>
             (state.get(accountId)?.keys ?? []).map(({ hash: _, ...key }) => key).sort(oldestFirst)
           ),
-        revokeKey: (accountId, id) =>
+        revokeKey: (accountId, id, revokedBy) =>
           Effect.gen(function* () {
             const revokedAt = yield* now
             if (!(yield* Ref.get(store)).get(accountId)?.keys.some((key) => key.id === id)) return false
             yield* updateAccount(store, accountId, (account) => ({
               ...account,
-              keys: account.keys.map((key) => (key.id === id ? { ...key, revokedAt: key.revokedAt ?? revokedAt } : key))
+              keys: account.keys.map((key) =>
+                key.id === id && key.revokedAt === null ? { ...key, revokedAt, revokedBy } : key
+              )
             }))
             return true
           }),

@@ -5,6 +5,7 @@ import { DirectQuery } from "../database/DirectQuery.ts"
 import { isDistributedAtStart } from "../database/Distribution.ts"
 import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
+import type { HistoryActor } from "../drafts/History.ts"
 import { AccountId, ApiKeyId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { type FindVersions, makeAccountVersions } from "./AccountVersions.sql.ts"
@@ -28,6 +29,7 @@ export interface NewApiKey {
   readonly lastFour: string
   readonly scopes: ReadonlyArray<Scope>
   readonly expiresAt: Timestamp | null
+  readonly createdBy: HistoryActor
 }
 
 /** Accounts and their API keys. */
@@ -43,8 +45,8 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
     readonly createKey: (accountId: AccountId, key: NewApiKey) => Effect.Effect<boolean>
     /** All keys of the account, including revoked and expired ones, oldest first. */
     readonly listKeys: (accountId: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
-    /** Revokes a key. A second revocation keeps the time of the first. False: the account has no such key. */
-    readonly revokeKey: (accountId: AccountId, id: ApiKeyId) => Effect.Effect<boolean>
+    /** Revokes a key. A second revocation keeps the time and the author of the first. False: the account has no such key. */
+    readonly revokeKey: (accountId: AccountId, id: ApiKeyId, by: HistoryActor) => Effect.Effect<boolean>
     /** Finds keys by the SHA-256 of their tokens in hexadecimal. Revoked and expired keys are left out. */
     readonly findCredentials: (hashes: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Credential>>
     /** Undefined: `findCredentials` returns the versions of the accounts. */
@@ -72,8 +74,9 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
 
       const listKeys = findAll(ApiKey)(
         (accountId: AccountId) => sql`
-          SELECT id, name, last_four AS "lastFour", scopes, rfc3339(created_at) AS "createdAt",
-                 rfc3339(last_used_at) AS "lastUsedAt", rfc3339(expires_at) AS "expiresAt", rfc3339(revoked_at) AS "revokedAt"
+          SELECT id, name, last_four AS "lastFour", scopes, rfc3339(created_at) AS "createdAt", created_by AS "createdBy",
+                 rfc3339(last_used_at) AS "lastUsedAt", rfc3339(expires_at) AS "expiresAt", rfc3339(revoked_at) AS "revokedAt",
+                 revoked_by AS "revokedBy"
           FROM api_key
           WHERE account_id = ${accountId}
           ORDER BY created_at, id`
@@ -121,14 +124,17 @@ export class AccessRepo extends Context.Tag("catalog/AccessRepo")<
           ),
         createKey: (accountId, key) =>
           sql`
-            INSERT INTO api_key (account_id, id, hash, name, last_four, scopes, expires_at)
-            VALUES (${accountId}, ${key.id}, decode(${key.hash}, 'hex'), ${key.name}, ${key.lastFour}, ${key.scopes}, ${key.expiresAt})
+            INSERT INTO api_key (account_id, id, hash, name, last_four, scopes, expires_at, created_by)
+            VALUES (${accountId}, ${key.id}, decode(${key.hash}, 'hex'), ${key.name}, ${key.lastFour}, ${key.scopes},
+                    ${key.expiresAt}, ${JSON.stringify(key.createdBy)}::jsonb)
             ON CONFLICT (account_id, id) DO NOTHING
             RETURNING id`.pipe(hasRows),
         listKeys,
-        revokeKey: (accountId, id) =>
+        revokeKey: (accountId, id, by) =>
           sql`
-            UPDATE api_key SET revoked_at = coalesce(revoked_at, app_now())
+            UPDATE api_key
+            SET revoked_at = coalesce(revoked_at, app_now()),
+                revoked_by = CASE WHEN revoked_at IS NULL THEN ${JSON.stringify(by)}::jsonb ELSE revoked_by END
             WHERE account_id = ${accountId} AND id = ${id}
             RETURNING id`.pipe(hasRows),
         findCredentials: (hashes) => orDie(findCredentials(hashes)),

@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { Clock, Context, Data, Duration, Effect, FiberSet, Layer, Option, Redacted, Schema } from "effect"
+import type { HistoryActor } from "../drafts/History.ts"
+import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, ApiKeyId } from "../model/Ids.ts"
 import { nameMisfit } from "../model/Name.ts"
@@ -11,6 +13,7 @@ import type { Credential } from "./ApiKey.ts"
 import { fromRandomBytes, isWellFormed, lastFour, Scope } from "./ApiKeyToken.ts"
 import { makeCredentialLookUp } from "./CredentialLookUp.ts"
 import { hashOf } from "./Secrets.ts"
+import { authorIn } from "./TeamLog.ts"
 
 export interface NewKey {
   readonly name: string
@@ -37,6 +40,7 @@ const maxRemembered = 1_000
 
 const make = Effect.gen(function* () {
   const access = yield* AccessRepo
+  const history = yield* HistoryRepo
   const { find: findCredential, versionOf } = yield* makeCredentialLookUp(access)
   const inBackground = yield* FiberSet.makeRuntime<never>()
   // Keys whose use is being recorded: concurrent requests record it once.
@@ -53,7 +57,9 @@ const make = Effect.gen(function* () {
     )
   }
 
-  const create = (accountId: AccountId, id: ApiKeyId, key: NewKey) =>
+  const authorOf = (accountId: AccountId) => Effect.flatMap(authorIn(accountId), history.nameOf)
+
+  const create = (accountId: AccountId, id: ApiKeyId, key: NewKey, createdBy: HistoryActor) =>
     Effect.gen(function* () {
       const name = key.name.trim()
       const scopes = yield* grantable(key.scopes)
@@ -66,14 +72,15 @@ const make = Effect.gen(function* () {
       const isNew = yield* access.createKey(accountId, {
         ...created,
         hash: hashOf(token),
-        expiresAt: key.expiresAt
+        expiresAt: key.expiresAt,
+        createdBy
       })
       return isNew ? { ...created, token: Redacted.make(token) } : yield* new AlreadyCreated()
     })
 
   const createRemembered = yield* makeTimedCache({
     capacity: maxRemembered,
-    lookup: ({ accountId, id, ...key }: Creation) => create(accountId, id, key),
+    lookup: ({ accountId, createdBy, id, ...key }: Creation) => create(accountId, id, key, createdBy),
     keptFor: () => repeatWindow
   })
 
@@ -81,8 +88,9 @@ const make = Effect.gen(function* () {
     /** ValidationFailed: the name is blank, too long or multi-line; no scope, or one that cannot be granted; expiry in the past. */
     create: Effect.fn("ApiKeys.create")(function* (accountId: AccountId, key: NewKey) {
       const id = yield* mintId(ApiKeyId)
+      const created = create(accountId, id, key, yield* authorOf(accountId))
       // The id is new and random, so no key has it.
-      return yield* Effect.catchTag(create(accountId, id, key), "AlreadyCreated", Effect.die)
+      return yield* Effect.catchTag(created, "AlreadyCreated", Effect.die)
     }),
     /**
      * Creates one key per id. A repeat within 30 s, such as a double click, gets the first answer again. AlreadyCreated: the key
@@ -91,12 +99,20 @@ const make = Effect.gen(function* () {
     createOnce: (accountId: AccountId, id: ApiKeyId, { expiresAt, name, scopes }: NewKey) =>
       // Uninterruptible: a double click aborts the first request, but the second one needs its answer.
       Effect.uninterruptible(
-        createRemembered(Data.struct({ accountId, id, name, scopes: Data.array(scopes), expiresAt }))
+        Effect.flatMap(authorOf(accountId), (createdBy) =>
+          createRemembered(
+            Data.struct({
+              ...{ accountId, expiresAt, id, name },
+              scopes: Data.array(scopes),
+              createdBy: Data.struct(createdBy)
+            })
+          )
+        )
       ),
     list: access.listKeys,
     /** Revokes a key. A revoked key can be revoked again. NotFound: the account has no such key. */
     revoke: Effect.fn("ApiKeys.revoke")(function* (accountId: AccountId, id: ApiKeyId) {
-      if (!(yield* access.revokeKey(accountId, id))) return yield* new NotFound()
+      if (!(yield* access.revokeKey(accountId, id, yield* authorOf(accountId)))) return yield* new NotFound()
     }),
     /** Looks up a key that does not exist, to test the look-up of `authenticate`. It dies if `authenticate` would die. */
     probe: Effect.asVoid(findCredential(hashOf(""))),
@@ -118,7 +134,11 @@ export class ApiKeys extends Context.Tag("catalog/ApiKeys")<ApiKeys, Effect.Effe
 }
 
 /** The cache key of a creation. Equal creations share one result. */
-type Creation = NewKey & { readonly accountId: AccountId; readonly id: ApiKeyId }
+type Creation = NewKey & {
+  readonly accountId: AccountId
+  readonly id: ApiKeyId
+  readonly createdBy: HistoryActor
+}
 
 const isGrantable = Schema.is(Scope)
 

@@ -8,15 +8,10 @@ import type { AccountId, UserId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { endAccess } from "./Sessions.sql.ts"
 import { Identity } from "./User.ts"
-import { hasSecondFactor } from "./Users.sql.ts"
+import { hasSecondFactor, Reader } from "./Users.sql.ts"
 
 /** The expiry of a link, and how its user reads texts and times. */
-export const LinkReader = Schema.Struct({
-  expiresAt: Timestamp,
-  /** Null: the user has not chosen. */
-  language: Schema.NullOr(Schema.String),
-  timeZone: Schema.NullOr(Schema.String)
-})
+export const LinkReader = Schema.Struct({ expiresAt: Timestamp, ...Reader.fields })
 export type LinkReader = typeof LinkReader.Type
 
 /** SQL statements for the one-time links with which users set passwords. */

@@ -1,14 +1,15 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, PubSub } from "effect"
+import { afterCommit } from "../database/CommitHooks.ts"
 import { discardRows, findAll } from "../database/Rows.ts"
 import { makeActorNames } from "../drafts/ActorNames.sql.ts"
 import { authorOf } from "../drafts/History.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, UserId } from "../model/Ids.ts"
-import { type NewTeamEvent, TeamEvent } from "./TeamLog.ts"
+import { type NewTeamEvent, type RecordedChange, TeamEvent } from "./TeamLog.ts"
 
 /** SQL statements for the record of changes of the team. */
-export const makeTeamLogStatements = (sql: SqlClient) => {
+export const makeTeamLogStatements = (sql: SqlClient, recorded: PubSub.PubSub<RecordedChange>) => {
   const nameOf = makeActorNames(sql)
 
   const readLog = findAll(TeamEvent)(
@@ -22,14 +23,19 @@ export const makeTeamLogStatements = (sql: SqlClient) => {
   )
 
   return {
-    /** Records a change of the team. It belongs to the transaction of the change. */
+    /** Records a change of the team. It belongs to the transaction of the change, and is told to `recorded` after the commit. */
     record: (actor: Actor, { action, email, role = undefined }: NewTeamEvent) => {
+      const { accountId } = actor
       const { id, kind } = authorOf(actor)
-      return Effect.flatMap(nameOf(actor.accountId, kind, id), (name) =>
-        discardRows(sql`
+      return Effect.gen(function* () {
+        const name = yield* nameOf(accountId, kind, id)
+        yield* discardRows(sql`
           INSERT INTO team_event (account_id, actor_kind, actor_id, actor_name, action, email, role)
-          VALUES (${actor.accountId}, ${kind}, ${id}::uuid, ${name}::text, ${action}, ${email}::text, ${role ?? null}::text)`)
-      )
+          VALUES (${accountId}, ${kind}, ${id}::uuid, ${name}::text, ${action}, ${email}::text, ${role ?? null}::text)`)
+        yield* afterCommit(
+          Effect.asVoid(PubSub.publish(recorded, { accountId, actor: { kind, id, name }, action, email, role }))
+        )
+      })
     },
     /** The changes before the one with this id, newest first; undefined: the newest. */
     readLog,

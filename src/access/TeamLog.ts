@@ -49,6 +49,12 @@ export interface NewTeamEvent {
   readonly role?: Role | undefined
 }
 
+/** A change that was recorded, with its author by the name at that time. */
+export interface RecordedChange extends NewTeamEvent {
+  readonly accountId: AccountId
+  readonly actor: HistoryActor
+}
+
 /** The author of a change: the current actor. Without one, the command line: it creates accounts with their first users. */
 export const authorIn = (accountId: AccountId): Effect.Effect<Actor> =>
   Effect.map(

@@ -1,5 +1,5 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
@@ -7,6 +7,9 @@ import type { AccountId, UserId } from "../model/Ids.ts"
 import type { Role } from "../model/Role.ts"
 import { endAccess } from "./Sessions.sql.ts"
 import { Identity, User } from "./User.ts"
+
+/** How a user reads texts and times. Null: the user has not chosen. */
+export const Reader = Schema.Struct({ language: Schema.NullOr(Schema.String), timeZone: Schema.NullOr(Schema.String) })
 
 /** Whether the user `u` has a second factor. */
 export const hasSecondFactor = (sql: SqlClient) => sql`EXISTS (
@@ -42,7 +45,15 @@ export const makeUserStatements = (sql: SqlClient) => {
       ORDER BY u.created_at, u.id`
   )
 
+  const readerOf = findOne(Reader)(
+    (accountId: AccountId, email: string) => sql`
+      SELECT u.language, u.time_zone AS "timeZone" FROM app_user u
+      WHERE u.account_id = ${accountId} AND u.email = ${email}`
+  )
+
   return {
+    /** How the user of the account with this e-mail reads texts and times. */
+    readerOf,
     /** Adds a user. False: a user of the account has this e-mail already. */
     add: (
       accountId: AccountId,

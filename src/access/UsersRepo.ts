@@ -1,5 +1,5 @@
 import { SqlClient } from "@effect/sql"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option, PubSub } from "effect"
 import { makeForget } from "../database/Forgetting.ts"
 import { discardRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
@@ -8,6 +8,7 @@ import { makePasswordLinkStatements } from "./PasswordLinks.sql.ts"
 import { makeSessionStatements } from "./Sessions.sql.ts"
 import { makeTeamStatements } from "./Team.sql.ts"
 import { makeTeamLogStatements } from "./TeamLog.sql.ts"
+import type { RecordedChange } from "./TeamLog.ts"
 import { makeUserStatements } from "./Users.sql.ts"
 
 export type AttemptKind =
@@ -26,15 +27,21 @@ export interface SessionLife {
   readonly wholeSeconds: number
 }
 
+/** Maximum number of recorded changes that wait for a subscriber. Older ones are left out. */
+const maxUnread = 1_000
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const forget = makeForget(sql)
+  const recorded = yield* PubSub.sliding<RecordedChange>(maxUnread)
 
   return {
+    /** Subscribes to the changes of the team that this process records. */
+    recorded: PubSub.subscribe(recorded),
     ...makeUserStatements(sql),
     ...makePasswordLinkStatements(sql),
     ...makeTeamStatements(sql),
-    ...makeTeamLogStatements(sql),
+    ...makeTeamLogStatements(sql, recorded),
     ...makeSessionStatements(sql),
     ...makeAttemptStatements(sql),
     /** The base URL with which the service was last started. Links begin with it. */

@@ -11,7 +11,7 @@ import { withAdmin } from "./CommandRuntime.ts"
 import { argument, integerOption, textOption } from "./Flags.ts"
 import { calledFrom } from "./ImportCommands.ts"
 import { lockedBy } from "./LockedBy.ts"
-import { account, answer, byPlace, hint, json, quoted, Refused, seconds } from "./Output.ts"
+import { account, answer, authorText, byPlace, hint, json, quoted, Refused, seconds } from "./Output.ts"
 
 export const entity = argument(
   "ENTITY",
@@ -211,7 +211,7 @@ export const storeVersionCommand = Command.make("store-version").pipe(
 )
 
 const actorOf = ({ actor, drop, import_id, undo_of }: HistoryEntry) => {
-  const name = actor.name === null ? actor.kind : `${actor.kind} ${quoted(actor.name)}`
+  const name = authorText(actor)
   if (drop !== null) return `drop ${quoted(drop.name)} scheduled by ${name}`
   return [
     name,

@@ -5,7 +5,7 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import { fromMillis, fromRfc3339, type Timestamp } from "../model/Timestamp.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
-import { account, answer, byFlag, hint, json, noSuch, Refused, seconds } from "./Output.ts"
+import { account, answer, authorText, byFlag, hint, json, noSuch, Refused, seconds } from "./Output.ts"
 
 const scopes = Options.withDefault(
   textOption("scopes", "SCOPES", "Scopes to grant, separated by commas: pim:read, pim:write."),
@@ -51,6 +51,13 @@ const create = Command.make(
 const stateOf = (key: ApiKey, now: Timestamp) =>
   key.revokedAt !== null ? "revoked" : key.expiresAt !== null && key.expiresAt <= now ? "expired" : "active"
 
+/** Who created and who revoked a key, as far as it is known. */
+const authorsOf = ({ createdBy, revokedBy }: ApiKey) =>
+  [
+    ...(createdBy === null ? [] : [`  created by ${authorText(createdBy)}`]),
+    ...(revokedBy === null ? [] : [`  revoked by ${authorText(revokedBy)}`])
+  ].join("")
+
 const list = Command.make("list", { account, json }, (options) =>
   Effect.gen(function* () {
     const keys = yield* (yield* AdminClient).listKeys({ account: options.account })
@@ -65,16 +72,18 @@ const list = Command.make("list", { account, json }, (options) =>
           scopes: key.scopes,
           state: stateOf(key, now),
           created_at: key.createdAt,
+          created_by: key.createdBy,
           last_used_at: key.lastUsedAt,
           expires_at: key.expiresAt,
-          revoked_at: key.revokedAt
+          revoked_at: key.revokedAt,
+          revoked_by: key.revokedBy
         }))
       },
       keys.length === 0
         ? [`No keys yet: create one with \`${hint("key create --name NAME", options.account)}\`.`]
         : keys.map(
             (key) =>
-              `${key.id}  …${key.lastFour}  ${stateOf(key, now).padEnd(7)}  ${key.scopes.join(",")}  last used ${key.lastUsedAt === null ? "never" : seconds(key.lastUsedAt)}  ${key.name}`
+              `${key.id}  …${key.lastFour}  ${stateOf(key, now).padEnd(7)}  ${key.scopes.join(",")}  last used ${key.lastUsedAt === null ? "never" : seconds(key.lastUsedAt)}  ${key.name}${authorsOf(key)}`
           )
     )
   }).pipe(withAdmin)

@@ -1,5 +1,6 @@
 import { Options } from "@effect/cli"
 import { Config, Console, Data, Effect, Option, Predicate } from "effect"
+import type { HistoryActor } from "../drafts/History.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import type { Issue, ValidationFailed } from "../model/Errors.ts"
 import { type PlatformReadError, whyUnread } from "../platform/PlatformErrors.ts"
@@ -122,3 +123,6 @@ export const tidyConsole: Effect.Effect<Console.Console> = Effect.gen(function* 
     error: (...words: ReadonlyArray<unknown>) => console.error(...words.map(toStderr))
   }
 })
+
+/** The author of a change, by the name at that time. */
+export const authorText = ({ kind, name }: HistoryActor): string => (name === null ? kind : `${kind} ${quoted(name)}`)

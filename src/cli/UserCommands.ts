@@ -8,7 +8,7 @@ import { errorCode } from "../model/ErrorCode.ts"
 import { Role } from "../model/Role.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { integerOption, textOption } from "./Flags.ts"
-import { account, answer, byFlag, hint, json, quoted, Refused, seconds } from "./Output.ts"
+import { account, answer, authorText, byFlag, hint, json, quoted, Refused, seconds } from "./Output.ts"
 import { passwordLink } from "./PasswordLink.ts"
 
 const email = textOption("email", "EMAIL", "E-mail of the user.").pipe(Options.map(normalEmail))
@@ -147,7 +147,7 @@ const logLine = ({ action, actor, at, email, role }: TeamEvent) =>
   [
     seconds(at),
     "",
-    actor.name === null ? actor.kind : `${actor.kind} ${quoted(actor.name)}`,
+    authorText(actor),
     "",
     actionWords[action],
     // Of a change that a user made to themselves, the author is the user.

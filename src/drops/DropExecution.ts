@@ -13,6 +13,7 @@ import type { PublicationRecord } from "../publishing/PublicationRecord.ts"
 import { PublicationsRepo } from "../publishing/PublicationsRepo.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { makeLockTargets } from "../publishing/PublishLocks.ts"
+import type { ValueLimits } from "../publishing/PublishRequests.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { traceWork } from "../telemetry/Tracing.ts"
@@ -76,9 +77,9 @@ const makeStartAndEnd = Effect.gen(function* () {
   const stores = yield* StoresRepo
 
   /** Requests a publish. Right: the publication, null if the store has these values already. */
-  const requestPublish = (dropId: DropId, { entityId, storeId, values }: ValuesToPublish, isTakenBack: boolean) =>
+  const requestPublish = (dropId: DropId, { entityId, storeId, values }: ValuesToPublish, limits: ValueLimits) =>
     Effect.map(
-      Effect.either(publishing.requestValues(entityId, storeId, values, { dropId, isTakenBack })),
+      Effect.either(publishing.requestValues(entityId, storeId, values, { dropId, ...limits })),
       Either.mapBoth({
         onLeft: (refusal): PublishError => ({
           code: "REFUSED",
@@ -92,13 +93,13 @@ const makeStartAndEnd = Effect.gen(function* () {
    * Writes the drafts of a step and requests its publishes. Returns the effects with the ids of the publications. An effect whose publish
    * was refused has the error in place of one, and fails when it is settled.
    */
-  const carryOut = (dropId: DropId, step: PlannedStep, isTakenBack: boolean) =>
+  const carryOut = (dropId: DropId, step: PlannedStep, limits: ValueLimits) =>
     Effect.gen(function* () {
       // The entities are locked and no import can begin. A refusal is therefore a defect.
       yield* Effect.orDie(changes.applyDropped(dropId, step.changes))
       const answers = new Map<string, Either.Either<PublicationId | null, PublishError>>()
       for (const values of step.publishes)
-        answers.set(`${values.entityId} ${values.storeId}`, yield* requestPublish(dropId, values, isTakenBack))
+        answers.set(`${values.entityId} ${values.storeId}`, yield* requestPublish(dropId, values, limits))
       return step.effects.map((effect): DropEffect => {
         const answer = answers.get(`${effect.entityId} ${effect.storeId}`)
         if (effect.outcome !== null || answer === undefined) return effect
@@ -116,7 +117,8 @@ const makeStartAndEnd = Effect.gen(function* () {
       const locked = yield* lockTargets(due.accountId, part)
       const { outcomes, ...step } = startDrop(drop.changes, part, locked, yield* definitions.rules(due.accountId))
       // A change that fails at the start is withdrawn, and its end does nothing.
-      const effects = yield* carryOut(due.id, step, true)
+      const { endsAt } = drop
+      const effects = yield* carryOut(due.id, step, { isTakenBack: true, ...(endsAt !== null && { endsAt }) })
       const next = part.length < targets.length ? "start" : "settle_start"
       yield* repo.move(due, { status: "applying", next, effects, outcomes, failedParts: afterSuccess(failedParts) })
     })
@@ -132,7 +134,7 @@ const makeStartAndEnd = Effect.gen(function* () {
       const failed = settled.filter(({ outcome }) => outcome === "failed")
       const step = endDrop([...part.filter((effect) => !isUnsettled(effect)), ...settled], linked, locked)
       const changes = [...step.changes, ...withdrawFailed(failed, locked)]
-      const effects = yield* carryOut(due.id, { ...step, changes }, false)
+      const effects = yield* carryOut(due.id, { ...step, changes }, {})
       const next = part.length < targets.length ? "end" : "settle_end"
       yield* repo.move(due, {
         status: drop.status,

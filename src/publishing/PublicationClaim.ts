@@ -2,6 +2,7 @@ import { type Effect, Schema } from "effect"
 import { HistoryActor } from "../drafts/History.ts"
 import { AccountId, DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import { PublicationContent } from "./PublicationContent.ts"
 import type { AttemptOutcome } from "./PublicationRecord.ts"
 
@@ -36,8 +37,11 @@ export const ClaimedPublication = Schema.Struct({
   givenBack: Schema.Int,
   /** Number of attempts whose process died. */
   lost: Schema.Int,
-  /** Seconds since the first attempt began. */
-  sinceFirstSeconds: Schema.Number,
+  requestedAt: Timestamp,
+  /** When this attempt began. */
+  claimedAt: Timestamp,
+  /** Until when publishes to the store waited last, because its platform did not answer. */
+  outageUntil: Schema.NullOr(Timestamp),
   /** The error of the last attempt. */
   error: Schema.NullOr(PublishError)
 })

@@ -13,6 +13,7 @@ import { delayedCode } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { type AttemptEnd, type BeginAttempts, ClaimedPublication, type ClaimRequest } from "./PublicationClaim.ts"
+import type { AttemptOutcome } from "./PublicationRecord.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Repo = Context.Tag.Service<PublicationsRepo>
@@ -34,6 +35,10 @@ const makeIsDue = (sql: SqlClient) => (accountId: Fragment) =>
     WHERE q.account_id = ${accountId} AND q.store_id = p.store_id AND q.state = 'pending'
       AND q.sequence < p.sequence AND q.brings && p.brings
   )`
+
+/** A linked store `s` whose publishes do not wait for the end of an outage. */
+const makeCanPublish = (sql: SqlClient) =>
+  sql`s.status = 'linked' AND (s.outage_until IS NULL OR s.outage_until <= app_now())`
 
 /** The linked stores with pending publications, of all accounts of a server. */
 const makeWaitingStores = (sql: SqlClient) =>
@@ -93,6 +98,7 @@ const Due = Schema.Struct({
 /** Finds publications to claim: the first of each store, then the second of each, and so on. */
 const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
   const isDue = makeIsDue(sql)
+  const canPublish = makeCanPublish(sql)
   return SqlSchema.findAll({
     Request: Limits,
     Result: Due,
@@ -106,7 +112,7 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
         SELECT c.account_id, c.id, c.store_id, c.sequence, c.asked_at,
                row_number() OVER (PARTITION BY c.account_id, c.store_id ORDER BY c.sequence) AS place
         FROM waiting w
-        JOIN store s ON s.account_id = ${account} AND s.id = w.store_id AND s.status = 'linked'
+        JOIN store s ON s.account_id = ${account} AND s.id = w.store_id AND ${canPublish}
         JOIN import_lock l ON l.account_id = ${account} AND l.run_id IS NULL
         CROSS JOIN LATERAL (
           SELECT count(*) AS count FROM publication b
@@ -133,6 +139,7 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
  */
 const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
   const isDue = makeIsDue(sql)
+  const canPublish = makeCanPublish(sql)
   const run = makeRunTransaction(sql)
   const take = SqlSchema.findAll({
     Request: Schema.Struct({
@@ -143,18 +150,17 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       maxPerStore: Schema.Int,
       leaseSeconds: Schema.Number
     }),
-    Result: Schema.Struct({ ...ClaimedPublication.fields, requestedAt: Timestamp }),
+    Result: ClaimedPublication,
     execute: ({ accountId, claims, ids, leaseSeconds, maxPerStore, places }) => sql`
       UPDATE publication t
       SET claim = n.claim, lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second',
           claimed_by = ${holder}, attempts = t.attempts + 1, lost = t.lost + (t.claim IS NOT NULL)::integer
-      FROM unnest(${ids}::uuid[], ${claims}::uuid[]) AS n (id, claim)
-      LEFT JOIN publish_attempt a ON a.account_id = ${accountId} AND a.publication_id = n.id AND a.ordinal = 1
-      WHERE t.account_id = ${accountId} AND t.id = n.id AND t.id = ANY(ARRAY(
+      FROM unnest(${ids}::uuid[], ${claims}::uuid[]) AS n (id, claim), store o
+      WHERE t.account_id = ${accountId} AND o.account_id = ${accountId} AND o.id = t.store_id AND t.id = n.id AND t.id = ANY(ARRAY(
         SELECT p.id
         FROM unnest(${ids}::uuid[], ${places}::integer[]) AS d (id, place)
         JOIN publication p ON p.account_id = ${accountId} AND p.id = d.id
-        JOIN store s ON s.account_id = ${accountId} AND s.id = p.store_id AND s.status = 'linked'
+        JOIN store s ON s.account_id = ${accountId} AND s.id = p.store_id AND ${canPublish}
         JOIN import_lock l ON l.account_id = ${accountId} AND l.run_id IS NULL
         WHERE ${isDue(sql`${accountId}`)} AND d.place <= ${maxPerStore} - (
           SELECT count(*) FROM publication b
@@ -167,8 +173,8 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
                 t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
                 t.attempts, t.given_back AS "givenBack", t.lost, t.error,
                 -- The lease began at the claim. Its end is used, because Citus refuses the clock in RETURNING.
-                coalesce(extract(epoch FROM t.lease_until - a.started_at) - ${leaseSeconds}::float8, 0)::float8
-                  AS "sinceFirstSeconds", stamp_text(t.asked_at) AS "requestedAt"`
+                stamp_text(t.lease_until - ${leaseSeconds}::float8 * interval '1 second') AS "claimedAt",
+                stamp_text(t.asked_at) AS "requestedAt", stamp_text(o.outage_until) AS "outageUntil"`
   })
 
   /** Attempts of processes that ended without an outcome are lost. */
@@ -252,8 +258,7 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
       Arr.flatten
     )
   type Claimed = Effect.Effect.Success<ReturnType<typeof claimOfAccount>>
-  const inOrder = (claimed: Claimed) =>
-    Arr.sort(claimed, byRequest).map(({ requestedAt: _, ...publication }) => publication)
+  const inOrder = (claimed: Claimed) => Arr.sort(claimed, byRequest)
   /** Runs one transaction that claims, and begins the attempts. */
   const beginning = <E, R>(work: Effect.Effect<Claimed, E, R>, begin: BeginAttempts) =>
     Effect.gen(function* () {
@@ -321,6 +326,9 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
     (request.only === null ? claimAny : claimOnly)(hints, request, begin).pipe(Effect.map(inOrder), orDie)
 }
 
+/** The outcomes that a platform decides. */
+const answered: ReadonlySet<AttemptOutcome> = new Set(["published", "refused"])
+
 /**
  * Statements that change a claimed publication. If another process has claimed it since, they change nothing. `hasten` changes only those
  * that are not claimed.
@@ -328,7 +336,7 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
 export const makeClaimWrites = (
   sql: SqlClient,
   hints: WorkHints | undefined
-): Pick<Repo, "finish" | "giveBack" | "hasten" | "pin" | "postpone" | "renew"> => {
+): Pick<Repo, "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
   const tell = ({ accountId }: ClaimedPublication, delaySeconds = 0) =>
     hints?.add(accountId, delaySeconds) ?? Effect.void
 
@@ -342,43 +350,81 @@ export const makeClaimWrites = (
       WHERE ${isStillClaimed(claimed)}
       RETURNING p.id`.pipe(hasRows)
 
-  /** Ends the attempt and updates the publication. False: this attempt does not hold the claim any more. */
-  const end = (claimed: ClaimedPublication, { outcome, reason }: AttemptEnd, assignment: Fragment) =>
+  const nothing = sql.literal("")
+
+  /** Ends the attempt and updates the publication. False: this attempt does not hold the claim any more. `and`: further parts of the statement. */
+  const end = (claimed: ClaimedPublication, { outcome, reason }: AttemptEnd, assignment: Fragment, and = nothing) =>
     sql`
       WITH ended AS (
         UPDATE publication p SET claim = NULL, lease_until = NULL, ${assignment}
         WHERE ${isStillClaimed(claimed)}
-        RETURNING p.account_id, p.id, p.attempts
-      )
+        RETURNING p.account_id, p.id, p.attempts, p.store_id
+      ) ${and}
       UPDATE publish_attempt a
       SET ended_at = app_now(), outcome = ${outcome}, reason = ${reason}
       FROM ended e
       WHERE a.account_id = ${claimed.accountId} AND a.publication_id = e.id AND a.ordinal = e.attempts
       RETURNING a.ordinal`.pipe(hasRows)
 
+  /** The part of a statement that ends the outage of the store of `ended`, if there is one. */
+  const endOutage = ({ accountId }: ClaimedPublication) => sql`
+    , answered AS (
+      UPDATE store s SET outage_until = least(s.outage_until, app_now()), outage_met_by = NULL
+      FROM ended e
+      WHERE s.account_id = ${accountId} AND s.id = e.store_id AND s.outage_met_by IS NOT NULL
+    )`
+
   return {
     renew: (claimed, leaseSeconds) =>
       update(claimed, sql`lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second'`),
     pin: (claimed, content) => update(claimed, sql`content = ${JSON.stringify(content)}::jsonb`),
-    postpone: (claimed, ended, error, delaySeconds, isCounted = true) =>
+    postpone: (claimed, ended, error, delaySeconds) =>
       end(
         claimed,
         ended,
         sql`
-          error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + ${isCounted ? 0 : 1},
+          error = ${JSON.stringify(error)}::jsonb,
           next_attempt_at = app_now() + ${delaySeconds}::float8 * interval '1 second'`
       ).pipe(Effect.zipLeft(tell(claimed, delaySeconds))),
-    // Rows that another transaction has locked are skipped, because an attempt begins or ends there.
+    meetOutage: (claimed, reason, error, delaySeconds) =>
+      Effect.gen(function* () {
+        const until = sql`app_now() + ${delaySeconds}::float8 * interval '1 second'`
+        // The store first, because several publications write it at the same time.
+        yield* sql`
+          UPDATE store s
+          SET outage_until = greatest(
+                s.outage_until, CASE WHEN s.outage_met_by <> ${claimed.id} THEN ${until} ELSE app_now() END
+              ),
+              outage_error = ${JSON.stringify(error)}::jsonb, outage_met_by = ${claimed.id}
+          WHERE s.account_id = ${claimed.accountId} AND s.id = ${claimed.storeId}
+            AND EXISTS (SELECT FROM publication p WHERE ${isStillClaimed(claimed)})`
+        const isEnded = yield* end(
+          claimed,
+          { outcome: "unavailable", reason },
+          sql`
+            error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + 1, next_attempt_at = ${until}`
+        )
+        yield* tell(claimed, delaySeconds)
+        return isEnded
+      }).pipe(orDie),
     hasten: (accountId, storeId, entityId) =>
-      sql`
-        UPDATE publication t SET next_attempt_at = app_now()
-        WHERE t.account_id = ${accountId} AND t.id = ANY(ARRAY(
-          SELECT p.id FROM publication p
-          WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending' AND p.claim IS NULL
-            AND p.next_attempt_at > app_now() AND p.error ->> 'code' = ${delayedCode}
-            AND ${entityId === null ? sql.literal("true") : sql`p.brings @> ARRAY[${entityId}::uuid]`}
-          FOR UPDATE SKIP LOCKED
-        ))`.pipe(Effect.zipRight(hints?.add(accountId) ?? Effect.void), orDie),
+      Effect.gen(function* () {
+        if (entityId !== null)
+          yield* sql`
+            UPDATE store s SET outage_until = app_now()
+            WHERE s.account_id = ${accountId} AND s.id = ${storeId} AND s.outage_until > app_now()`
+        // Rows that another transaction has locked are skipped, because an attempt begins or ends there.
+        yield* sql`
+          UPDATE publication t SET next_attempt_at = app_now()
+          WHERE t.account_id = ${accountId} AND t.id = ANY(ARRAY(
+            SELECT p.id FROM publication p
+            WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending' AND p.claim IS NULL
+              AND p.next_attempt_at > app_now() AND p.error ->> 'code' = ${delayedCode}
+              AND ${entityId === null ? sql.literal("true") : sql`p.brings @> ARRAY[${entityId}::uuid]`}
+            FOR UPDATE SKIP LOCKED
+          ))`
+        yield* hints?.add(accountId) ?? Effect.void
+      }).pipe(orDie),
     giveBack: (claimed) =>
       end(claimed, { outcome: "interrupted", reason: null }, sql`given_back = p.given_back + 1`).pipe(
         Effect.zipRight(tell(claimed))
@@ -389,7 +435,8 @@ export const makeClaimWrites = (
         ended,
         sql`
           state = ${state}, finished_at = app_now(),
-          error = ${error === null ? null : JSON.stringify(error)}::jsonb`
+          error = ${error === null ? null : JSON.stringify(error)}::jsonb`,
+        answered.has(ended.outcome) ? endOutage(claimed) : nothing
       ).pipe(Effect.zipLeft(tell(claimed)))
   }
 }

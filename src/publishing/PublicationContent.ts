@@ -7,6 +7,7 @@ import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, type PublicationId, type StoreId } from "../model/Ids.ts"
 import { FirstOption } from "../model/ProductOptions.ts"
 import type { PublishError } from "../model/PublishState.ts"
+import { Timestamp } from "../model/Timestamp.ts"
 import { Publication, type PublishedEntity } from "../platform/Publication.ts"
 import { findFirstOption, givesOption, withFormerValue } from "./FirstOption.ts"
 
@@ -41,12 +42,14 @@ export const PublicationContent = Schema.Union(
     /** The first option of the product that is live without options, if `fields` have the option value of its variant. */
     firstOption: Schema.optionalWith(FirstOption, { exact: true }),
     /** If the publish fails, but the store may have taken a part of the values, a publication of the values before follows. */
-    isTakenBack: Schema.optionalWith(Schema.Boolean, { exact: true })
+    isTakenBack: Schema.optionalWith(Schema.Boolean, { exact: true }),
+    /** The end of the drop that requests the values. After an outage that lasted until then they are not sent. */
+    endsAt: Schema.optionalWith(Timestamp, { exact: true })
   })
 )
 export type PublicationContent = typeof PublicationContent.Type
 type DraftContent = Extract<PublicationContent, { readonly _tag: "Draft" }>
-type FieldsContent = Extract<PublicationContent, { readonly _tag: "Fields" }>
+export type FieldsContent = Extract<PublicationContent, { readonly _tag: "Fields" }>
 
 /** The part of an entity's store version that a publication depends on. */
 export const KnownVersion = Schema.Struct({

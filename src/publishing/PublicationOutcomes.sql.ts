@@ -1,10 +1,11 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Effect, Schema } from "effect"
+import { type Context, Effect, Option, Schema } from "effect"
 import { forgetByAccount } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { findAll } from "../database/Rows.ts"
+import { findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, PublicationId } from "../model/Ids.ts"
+import { AccountId, PublicationId, type StoreId } from "../model/Ids.ts"
+import { PublishError } from "../model/PublishState.ts"
 import { PublicationContent } from "./PublicationContent.ts"
 import { FailedPublication, keptDays, PublicationRecord, PublishAttempt } from "./PublicationRecord.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
@@ -12,10 +13,13 @@ import type { PublicationsRepo } from "./PublicationsRepo.ts"
 /** Maximum number of publications that one statement deletes. */
 const maxDeleted = 10_000
 
-type Outcomes = Pick<Context.Tag.Service<PublicationsRepo>, "attempts" | "contents" | "failures" | "find" | "forget">
+export type PublicationOutcomes = Pick<
+  Context.Tag.Service<PublicationsRepo>,
+  "attempts" | "contents" | "failures" | "find" | "forget" | "outage"
+>
 
-/** Statements that read publications and their outcomes, and delete old publications. */
-export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
+/** Statements that read publications, their outcomes and outages, and delete old publications. */
+export const makePublicationOutcomes = (sql: SqlClient): PublicationOutcomes => {
   const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(PublicationId) })
 
   const find = findAll(PublicationRecord)(
@@ -69,6 +73,12 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
       ORDER BY a.ordinal`
   )
 
+  const outage = findOne(Schema.Struct({ error: PublishError }))(
+    (accountId: AccountId, storeId: StoreId) => sql`
+      SELECT s.outage_error AS error FROM store s
+      WHERE s.account_id = ${accountId} AND s.id = ${storeId} AND s.outage_until > app_now()`
+  )
+
   const isOld = sql`p.state <> 'pending' AND p.finished_at <= app_now() - ${keptDays} * interval '1 day'`
 
   const forget = forgetByAccount(
@@ -88,6 +98,11 @@ export const makePublicationOutcomes = (sql: SqlClient): Outcomes => {
       Effect.map(contents({ accountId, ids }), (rows) => new Map(rows.map(({ content, id }) => [id, content]))),
     failures,
     attempts,
+    outage: (accountId, storeId) =>
+      Effect.map(
+        outage(accountId, storeId),
+        Option.map(({ error }) => error)
+      ),
     forget: orDie(forget)
   }
 }

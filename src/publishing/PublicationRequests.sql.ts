@@ -113,13 +113,13 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
   )
 
   return {
-    insert: (accountId, { actor, content, draftRevision, dropId, entityId, entityIds, id, jobId, storeId }) =>
+    insert: (accountId, { actor, content, draftRevision, dropId, entityId, entityIds, error, id, jobId, storeId }) =>
       sql`
         INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, drop_id,
-                                 job_id, sequence)
+                                 job_id, error, sequence)
         SELECT own.account_id, ${id}::uuid, ${entityId}::uuid, ${storeId}::uuid, ${draftRevision}::integer,
                ${entityIds}::uuid[], ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb, ${dropId}::uuid,
-               ${jobId}::uuid,
+               ${jobId}::uuid, ${error === null ? null : JSON.stringify(error)}::jsonb,
                1 + (
                  SELECT coalesce(max(p.sequence), 0) FROM publication p
                  WHERE p.account_id = ${accountId} AND p.store_id = ${storeId}

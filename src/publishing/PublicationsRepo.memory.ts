@@ -1,40 +1,18 @@
 import { Clock, type Context, Effect, Layer, Option, Ref } from "effect"
 import type { VersionState } from "../catalog/Aggregate.ts"
-import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, type MemoryState, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
-import { delayOf, isDelayed, type PublishError } from "../model/PublishState.ts"
+import { delayOf, isDelayed } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
-import { fromMillis, type Timestamp, toMillis } from "../model/Timestamp.ts"
+import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
+import { type MemoryPublication, publicationsOf } from "./MemoryPublication.memory.ts"
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
-import { type FailedPublication, keptDays, type PublicationState, type PublishAttempt } from "./PublicationRecord.ts"
-import { type NewPublication, type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
-
-/** A publication and its state in the queue. Times are in milliseconds since 1970. */
-export interface MemoryPublication extends NewPublication {
-  readonly state: PublicationState
-  readonly givenBack: number
-  readonly nextAttemptAt: number
-  readonly claim: string | null
-  readonly leaseUntil: number
-  readonly requestedAt: number
-  readonly finishedAt: number | null
-  readonly error: PublishError | null
-  /** The attempts that were started, in order. */
-  readonly attempts: ReadonlyArray<PublishAttempt>
-}
-
-declare module "../database/MemoryStore.memory.ts" {
-  interface MemoryAccount {
-    /** Publications in the order of their requests. */
-    readonly publications: ReadonlyArray<MemoryPublication>
-  }
-}
-
-export const emptyPublishing: Pick<MemorySlices, "publications"> = { publications: [] }
+import { makePublicationOutcomes } from "./PublicationOutcomes.memory.ts"
+import type { PublishAttempt } from "./PublicationRecord.ts"
+import { type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerPublicationsRepoMemory = Layer.effect(
@@ -44,15 +22,12 @@ export const layerPublicationsRepoMemory = Layer.effect(
     ...makePendingScans(store),
     claim: makeClaim(store),
     ...makeClaimWrites(store),
-    ...makeOutcomes(store)
+    ...makePublicationOutcomes(store)
   }))
 )
 
 type Repo = Context.Tag.Service<PublicationsRepo>
 type Store = Ref.Ref<MemoryState>
-
-const publicationsOf = (store: Store, accountId: AccountId) =>
-  Effect.map(Ref.get(store), (state) => state.get(accountId)?.publications ?? [])
 
 const isOpen = ({ state }: MemoryPublication) => state === "pending"
 
@@ -96,7 +71,6 @@ const makeRequests = (store: Store): PublicationRequests => ({
             leaseUntil: 0,
             requestedAt: millis,
             finishedAt: null,
-            error: null,
             attempts: []
           }
         ]
@@ -243,6 +217,7 @@ const makePendingScans = (
 const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: number) =>
   isOpen(publication) &&
   account.stores.has(publication.storeId) &&
+  (account.outages.get(publication.storeId)?.until ?? 0) <= millis &&
   account.lockedBy === null &&
   publication.nextAttemptAt <= millis &&
   publication.leaseUntil <= millis &&
@@ -300,7 +275,11 @@ const toClaimed = (
   attempts: publication.attempts.length + 1,
   givenBack: publication.givenBack,
   lost: publication.attempts.filter(({ endedAt, outcome }) => endedAt === null || outcome === "lost").length,
-  sinceFirstSeconds: (millis - toMillis(publication.attempts[0]?.startedAt ?? fromMillis(millis))) / 1_000,
+  requestedAt: fromMillis(publication.requestedAt),
+  claimedAt: fromMillis(millis),
+  outageUntil: Option.getOrNull(
+    Option.map(Option.fromNullable(account.outages.get(publication.storeId)), ({ until }) => fromMillis(until))
+  ),
   error: publication.error
 })
 
@@ -345,7 +324,9 @@ const endOpen = (
 ): ReadonlyArray<PublishAttempt> =>
   attempts.map((attempt) => (attempt.endedAt === null ? { ...attempt, ...ended } : attempt))
 
-const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "hasten" | "pin" | "postpone" | "renew"> => {
+const makeClaimWrites = (
+  store: Store
+): Pick<Repo, "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
   /** Changes a claimed publication. False: this attempt does not hold the claim any more. */
   const update = (
     { accountId, claim, id }: ClaimedPublication,
@@ -376,111 +357,73 @@ const makeClaimWrites = (store: Store): Pick<Repo, "finish" | "giveBack" | "hast
       ...change(publication, millis)
     }))
 
+  const endOutage = ({ accountId, storeId }: ClaimedPublication) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      updateAccount(store, accountId, (account) => {
+        const outage = account.outages.get(storeId)
+        if (outage === undefined || outage.metBy === null) return account
+        const until = Math.min(outage.until, now)
+        return { ...account, outages: new Map(account.outages).set(storeId, { ...outage, until, metBy: null }) }
+      })
+    )
+
   return {
     renew: (claimed, leaseSeconds) =>
       update(claimed, (publication, millis) => ({ ...publication, leaseUntil: millis + leaseSeconds * 1_000 })),
     pin: (claimed, content) => update(claimed, (publication) => ({ ...publication, content })),
-    postpone: (claimed, ended, error, delaySeconds, isCounted = true) =>
-      end(claimed, ended, ({ givenBack }, millis) => ({
-        error,
-        givenBack: givenBack + (isCounted ? 0 : 1),
-        nextAttemptAt: millis + delaySeconds * 1_000
-      })),
+    postpone: (claimed, ended, error, delaySeconds) =>
+      end(claimed, ended, (_, millis) => ({ error, nextAttemptAt: millis + delaySeconds * 1_000 })),
+    meetOutage: (claimed, reason, error, delaySeconds) =>
+      Effect.gen(function* () {
+        const { accountId, id, storeId } = claimed
+        const now = yield* Clock.currentTimeMillis
+        const nextAttemptAt = now + delaySeconds * 1_000
+        const isEnded = yield* end(claimed, { outcome: "unavailable", reason }, ({ givenBack }) => ({
+          error,
+          givenBack: givenBack + 1,
+          nextAttemptAt
+        }))
+        if (isEnded)
+          yield* updateAccount(store, accountId, (account) => {
+            const { metBy = null, until = 0 } = account.outages.get(storeId) ?? {}
+            const paused = metBy !== null && metBy !== id ? nextAttemptAt : now
+            return {
+              ...account,
+              outages: new Map(account.outages).set(storeId, { until: Math.max(until, paused), error, metBy: id })
+            }
+          })
+        return isEnded
+      }),
     hasten: (accountId, storeId, entityId) =>
       Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-        updateAccount(store, accountId, (account) => ({
-          ...account,
-          publications: account.publications.map((each) =>
-            isOpen(each) &&
-            each.storeId === storeId &&
-            each.claim === null &&
-            each.nextAttemptAt > millis &&
-            isDelayed(each.error) &&
-            (entityId === null || each.entityIds.includes(entityId))
-              ? { ...each, nextAttemptAt: millis }
-              : each
-          )
-        }))
+        updateAccount(store, accountId, (account) => {
+          const outage = account.outages.get(storeId)
+          const ended =
+            outage === undefined ? [] : [[storeId, { ...outage, until: Math.min(outage.until, millis) }] as const]
+          return {
+            ...account,
+            outages: new Map([...account.outages, ...(entityId === null ? [] : ended)]),
+            publications: account.publications.map((each) =>
+              isOpen(each) &&
+              each.storeId === storeId &&
+              each.claim === null &&
+              isDelayed(each.error) &&
+              (entityId === null || each.entityIds.includes(entityId))
+                ? { ...each, nextAttemptAt: Math.min(each.nextAttemptAt, millis) }
+                : each
+            )
+          }
+        })
       ),
     giveBack: (claimed) =>
       Effect.asVoid(
         end(claimed, { outcome: "interrupted", reason: null }, ({ givenBack }) => ({ givenBack: givenBack + 1 }))
       ),
-    finish: (claimed, ended, state, error) => end(claimed, ended, (_, finishedAt) => ({ state, error, finishedAt }))
+    finish: (claimed, ended, state, error) =>
+      Effect.gen(function* () {
+        const isEnded = yield* end(claimed, ended, (_, finishedAt) => ({ state, error, finishedAt }))
+        if (isEnded && (ended.outcome === "published" || ended.outcome === "refused")) yield* endOutage(claimed)
+        return isEnded
+      })
   }
 }
-
-const makeOutcomes = (store: Store): Pick<Repo, "attempts" | "contents" | "failures" | "find" | "forget"> => ({
-  find: (accountId, ids) =>
-    Effect.map(Ref.get(store), (state) => {
-      const account = state.get(accountId)
-      return (account?.publications ?? [])
-        .filter(({ id }) => ids.includes(id))
-        .map((each) => ({
-          id: each.id,
-          entityId: each.entityId,
-          storeId: each.storeId,
-          storeDomain: (account?.stores.get(each.storeId) ?? account?.unlinkedStores.get(each.storeId))?.domain ?? "",
-          draftRevision: each.draftRevision,
-          state: each.state,
-          attempts: each.attempts.length,
-          requestedAt: fromMillis(each.requestedAt),
-          finishedAt: each.finishedAt === null ? null : fromMillis(each.finishedAt),
-          error: each.error
-        }))
-    }),
-  contents: (accountId, ids) =>
-    Effect.map(
-      publicationsOf(store, accountId),
-      (all) => new Map(all.filter(({ id }) => ids.includes(id)).map(({ content, id }) => [id, content]))
-    ),
-  failures: (accountId, limit) =>
-    Effect.map(Ref.get(store), (state) => {
-      const account = state.get(accountId)
-      return [...(account?.entities.values() ?? [])]
-        .flatMap(({ aggregate }) => aggregate.versions.map((version) => ({ aggregate, version })))
-        .flatMap(({ aggregate, version }) => {
-          const { id, kind } = aggregate
-          const { lastPublishError: error, lastPublishStatus, storeId } = version
-          const storeDomain = account?.stores.get(storeId)?.domain
-          if (lastPublishStatus !== "failed" || error === null || storeDomain === undefined) return []
-          const place = account?.publications.findLastIndex(
-            (each) => each.storeId === storeId && each.state === "failed" && each.entityIds.includes(id)
-          )
-          const publication = account?.publications[place ?? -1]
-          const finishedAt = publication?.finishedAt ?? null
-          const row: FailedPublication = {
-            entityId: id,
-            entityType: kind,
-            title: titleOf(kind, aggregate.attributes),
-            storeId,
-            storeDomain,
-            attempts: publication?.attempts.length ?? null,
-            finishedAt: finishedAt === null ? null : fromMillis(finishedAt),
-            error
-          }
-          return [{ row, finishedAt: finishedAt ?? 0, place: place ?? -1 }]
-        })
-        .sort(
-          (left, right) =>
-            right.finishedAt - left.finishedAt ||
-            right.place - left.place ||
-            (left.row.entityId < right.row.entityId ? -1 : 1)
-        )
-        .map(({ row }) => row)
-        .slice(0, limit)
-    }),
-  attempts: (accountId, id) =>
-    Effect.map(publicationsOf(store, accountId), (all) => all.find((each) => each.id === id)?.attempts ?? []),
-  forget: Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-    Ref.modify(store, (state) => {
-      const isKept = ({ finishedAt }: MemoryPublication) =>
-        finishedAt === null || finishedAt > millis - keptDays * 86_400_000
-      const gone = [...state.values()].flatMap(({ publications }) => publications.filter((each) => !isKept(each)))
-      const next = [...state].map(
-        ([id, account]) => [id, { ...account, publications: account.publications.filter(isKept) }] as const
-      )
-      return [gone.length, new Map(next)]
-    })
-  )
-})

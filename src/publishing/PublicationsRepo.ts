@@ -35,6 +35,8 @@ export interface NewPublication {
   readonly dropId: DropId | null
   /** The job that requests the publish and counts its failure; null: no such job. */
   readonly jobId: JobId | null
+  /** Why the publish waits from the begin on; null: it does not. */
+  readonly error: PublishError | null
 }
 
 /** The newest pending publication of an entity. `error`: of its last attempt. */
@@ -67,6 +69,8 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
   {
     /** Inserts a publication. Call it in the transaction that makes the versions pending, with all its entities locked. */
     readonly insert: (accountId: AccountId, publication: NewPublication) => Effect.Effect<void>
+    /** Why publishes to a store wait now. None: its platform has answered, or its next call is due. */
+    readonly outage: (accountId: AccountId, storeId: StoreId) => Effect.Effect<Option.Option<PublishError>>
     /** The newest pending publication of an entity to a store. */
     readonly newest: (
       accountId: AccountId,
@@ -147,20 +151,27 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     readonly renew: (claimed: ClaimedPublication, leaseSeconds: number) => Effect.Effect<boolean>
     /** Replaces the content of the publication. False: as for `renew`. */
     readonly pin: (claimed: ClaimedPublication, content: PublicationContent) => Effect.Effect<boolean>
-    /**
-     * Ends the attempt. The next attempt can start after the delay. `isCounted`: whether the attempt counts against the limits; default:
-     * true. False: as for `finish`.
-     */
+    /** Ends the attempt. The next attempt can start after the delay. False: as for `finish`. */
     readonly postpone: (
       claimed: ClaimedPublication,
       end: AttemptEnd,
       error: PublishError,
-      delaySeconds: number,
-      isCounted?: boolean
+      delaySeconds: number
+    ) => Effect.Effect<boolean>
+    /**
+     * Ends an attempt that met an outage of the store's platform. It does not count against the limits, and the next attempt can start after
+     * the delay. If another publication met the outage before, no publication to the store is claimed until then, or until one that is under
+     * way is published or refused. False: as for `finish`.
+     */
+    readonly meetOutage: (
+      claimed: ClaimedPublication,
+      reason: string,
+      error: PublishError,
+      delaySeconds: number
     ) => Effect.Effect<boolean>
     /**
      * Publications to a store that wait because its platform did not answer (`isDelayed`): their next attempt can start at once. `entityId`:
-     * only those that write this entity or depend on it; null: all.
+     * only those that write this entity or depend on it, and the pause of the store ends; null: all, after the platform has answered.
      */
     readonly hasten: (accountId: AccountId, storeId: StoreId, entityId: EntityId | null) => Effect.Effect<void>
     /** Ends an attempt that does not count against the limits. The next attempt can start at once. */

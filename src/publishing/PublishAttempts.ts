@@ -25,8 +25,11 @@ import { PublicationsRepo } from "./PublicationsRepo.ts"
 import {
   countAttempts,
   countedErrorOf,
+  dropEnded,
+  endedInOutage,
   isOutage,
   notOnStore,
+  secondsWaited,
   toDelayedError,
   toFinalError,
   tooSlow,
@@ -48,7 +51,11 @@ type Decision =
   | { readonly _tag: "GiveBack" }
 
 const accept = (published: Published): Decision => ({ _tag: "Accept", published })
-const refuse = ({ code, isPartlyWritten = false, message }: PlatformRefused): Decision => ({
+const refuse = ({
+  code,
+  isPartlyWritten = false,
+  message
+}: PublishError & Partial<Pick<PlatformRefused, "isPartlyWritten">>): Decision => ({
   _tag: "Refuse",
   error: { code, message },
   isPartlyWritten
@@ -133,7 +140,7 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
       most: number,
       last: PublishError | null
     ): Decision => {
-      if (isOutage(failure, answers.any) && claimed.sinceFirstSeconds < Duration.toSeconds(outageLimit))
+      if (isOutage(failure, answers.any) && secondsWaited(claimed) < Duration.toSeconds(outageLimit))
         return { _tag: "Delay", error: failure }
       const attempts = countAttempts(claimed)
       if (attempts < most) return retryLater(failure)
@@ -164,6 +171,7 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
 
     const push = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication, answers: Answers) =>
       Effect.gen(function* () {
+        if (endedInOutage(claimed)) return refuse(dropEnded)
         yield* faults.at("pushing")
         const answer = yield* Effect.either(platform.publish(store, publication))
         yield* faults.at("pushed")
@@ -198,7 +206,7 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
         const earlier = yield* checkEarlierAttempts(claimed, store, ready.push.publication, answers)
         if (Option.isSome(earlier)) return [earlier.value, ready]
         const { content, push: next } = yield* prepare(claimed, true)
-        if (Either.isLeft(next)) return [{ _tag: "Refuse", error: next.left.error, isPartlyWritten: false }, ready]
+        if (Either.isLeft(next)) return [refuse(next.left.error), ready]
         return [yield* push(claimed, store, next.right.publication, answers), { content, push: next.right }]
       })
 

@@ -1,5 +1,6 @@
 import { Duration } from "effect"
 import { delayedCode, isDelayed, type PublishError } from "../model/PublishState.ts"
+import { toMillis } from "../model/Timestamp.ts"
 import type { PlatformFailure, PlatformOutcomeUnknown, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import type { ClaimedPublication } from "./PublicationClaim.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
@@ -11,6 +12,23 @@ export const notOnStore: PublishError = {
   code: "NOT_ON_STORE",
   message: "The entity was removed from the store before it was published."
 }
+
+export const dropEnded: PublishError = {
+  code: "DROP_ENDED",
+  message: "The drop ended before the store could take its values."
+}
+
+/** Whether the drop that requests the values has ended, and the store's platform did not answer at some time since the request. */
+export const endedInOutage = ({ claimedAt, content, outageUntil, requestedAt }: ClaimedPublication): boolean =>
+  content._tag === "Fields" &&
+  content.endsAt !== undefined &&
+  content.endsAt <= claimedAt &&
+  outageUntil !== null &&
+  outageUntil > requestedAt
+
+/** Seconds from the request of a publication to the begin of this attempt. */
+export const secondsWaited = ({ claimedAt, requestedAt }: ClaimedPublication): number =>
+  (toMillis(claimedAt) - toMillis(requestedAt)) / 1_000
 
 export const outcomeUnknown = "OUTCOME_UNKNOWN"
 export const interrupted = "INTERRUPTED"
@@ -42,13 +60,13 @@ export const isOutage = (
 /** The error of the last attempt that counts as one; null: it is not known. */
 export const countedErrorOf = ({ error }: ClaimedPublication): PublishError | null => (isDelayed(error) ? null : error)
 
-/** The last error of a publication, with the number of attempts that count. After an outage of hours: with the hours since the first attempt. */
+/** The last error of a publication, with the number of attempts that count. After an outage of hours: with the hours since the request. */
 export const toFinalError = (
   { code, message }: PublishError,
   attempts: number,
-  { givenBack, sinceFirstSeconds }: ClaimedPublication
+  claimed: ClaimedPublication
 ): PublishError => {
-  const hours = givenBack === 0 ? 0 : Math.floor(sinceFirstSeconds / 3_600)
+  const hours = claimed.givenBack === 0 ? 0 : Math.floor(secondsWaited(claimed) / 3_600)
   const tried = hours > 1 ? `for ${hours} hours` : `${attempts} ${attempts === 1 ? "time" : "times"}`
   return { code, message: `${message} Tried ${tried}.` }
 }

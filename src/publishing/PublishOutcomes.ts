@@ -108,7 +108,8 @@ const toFollowing = (
         actor,
         dropId,
         // The job counts only the outcome of the publish that it requested, not of the ones that follow it.
-        jobId: null
+        jobId: null,
+        error: null
       }))
   )
 }
@@ -283,7 +284,7 @@ export const makePostponePublication = (options: PublishingOptions) =>
       delay: (claimed: ClaimedPublication, reason: string, error: PublishError, entityIds: ReadonlyArray<EntityId>) => {
         const pause = Math.max(growing(claimed.attempts), reason === "suspended" ? longest : 0)
         const save = (delaySeconds: number) => {
-          const saveAttempt = repo.postpone(claimed, { outcome: "unavailable", reason }, error, delaySeconds, false)
+          const saveAttempt = repo.meetOutage(claimed, reason, error, delaySeconds)
           // Only once in an outage, because the versions keep the error, and each write takes locks.
           return isDelayed(claimed.error) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
         }

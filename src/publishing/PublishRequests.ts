@@ -20,6 +20,7 @@ import { mintId } from "../runtime/Identifiers.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import { findOptionOfValues } from "./FirstOption.ts"
 import {
+  type FieldsContent,
   findProductsWithoutPlatformId,
   includedIds,
   isSameContent,
@@ -141,7 +142,7 @@ const makeSaveRequest = Effect.gen(function* () {
     { entityId, storeId }: Target,
     locked: LockedCatalog,
     by: HistoryActor,
-    requestedFor: RequestedFor
+    shared: Pick<NewPublication, "dropId" | "error" | "jobId">
   ): Effect.Effect<NewPublication> =>
     Effect.map(mintId(PublicationId), (id) => ({
       id,
@@ -151,7 +152,7 @@ const makeSaveRequest = Effect.gen(function* () {
       entityIds: [entityId],
       content: toRepublishedContent("product"),
       actor: by,
-      ...requestedFor
+      ...shared
     }))
 
   return (
@@ -165,6 +166,8 @@ const makeSaveRequest = Effect.gen(function* () {
       const actor = yield* CurrentActor
       const { accountId } = actor
       const by = yield* history.nameOf(actor)
+      const outage = yield* repo.outage(accountId, storeId)
+      const shared = { ...requestedFor, error: Option.getOrNull(outage) }
       const publishedIds = [
         entityId,
         ...includedIds(content).filter((id) => locked.aggregates.get(id)?.storeIds.includes(storeId))
@@ -172,7 +175,7 @@ const makeSaveRequest = Effect.gen(function* () {
       const republications: Array<NewPublication> = []
       for (const id of withoutPlatformId)
         if (Option.isNone(yield* repo.newest(accountId, id, storeId)))
-          republications.push(yield* toRepublication({ entityId: id, storeId }, locked, by, requestedFor))
+          republications.push(yield* toRepublication({ entityId: id, storeId }, locked, by, shared))
       const product = aggregate.parentId === null ? [] : [aggregate.parentId]
       const publication: NewPublication = {
         id: yield* mintId(PublicationId),
@@ -183,7 +186,7 @@ const makeSaveRequest = Effect.gen(function* () {
         entityIds: [...new Set([...publishedIds, ...product, ...withoutPlatformId])],
         content,
         actor: by,
-        ...requestedFor
+        ...shared
       }
       const events = [
         ...republications.flatMap((each) => toPublishEvents(each, [each.entityId], "publish_asked")),
@@ -192,9 +195,10 @@ const makeSaveRequest = Effect.gen(function* () {
       yield* savePublishStates(
         accountId,
         locked,
-        [...republications.map((each) => each.entityId), ...publishedIds].map((id) =>
-          CatalogChange.RequestPublish({ entityId: id, storeId })
-        ),
+        [...republications.map((each) => each.entityId), ...publishedIds].flatMap((id) => [
+          CatalogChange.RequestPublish({ entityId: id, storeId }),
+          ...Option.toArray(outage).map((error) => CatalogChange.DelayPublish({ entityId: id, storeId, error }))
+        ]),
         Effect.gen(function* () {
           yield* Effect.forEach([...republications, publication], (each) => repo.insert(accountId, each))
           yield* history.recordPublishes(accountId, by, requestedFor.dropId, events)
@@ -376,8 +380,11 @@ const toDraft =
   ({ locked, members }) =>
     pinDraft(locked, entityId, storeId, members)
 
+/** See `PublicationContent`. */
+export type ValueLimits = Pick<FieldsContent, "endsAt" | "isTakenBack">
+
 const toFields =
-  (storeId: StoreId, values: Readonly<Record<string, string | null>>, isTakenBack: boolean): ToContent =>
+  (storeId: StoreId, values: Readonly<Record<string, string | null>>, limits: ValueLimits): ToContent =>
   ({ aggregate, locked: { aggregates }, version: { accepted, overrides } }) => {
     const { attributes, kind, parentId } = aggregate
     if (accepted === null)
@@ -394,7 +401,7 @@ const toFields =
       fields,
       values: null,
       ...(firstOption !== undefined && { firstOption }),
-      isTakenBack
+      ...limits
     })
   }
 
@@ -411,8 +418,8 @@ export const makePublishRequests = (signal: PublishSignal) =>
       entityId: EntityId,
       storeId: StoreId,
       values: Readonly<Record<string, string | null>>,
-      { dropId, isTakenBack = false }: { readonly dropId?: DropId; readonly isTakenBack?: boolean } = {}
-    ) => request({ entityId, storeId }, { dropId }, toFields(storeId, values, isTakenBack))
+      { dropId, ...limits }: ValueLimits & { readonly dropId?: DropId } = {}
+    ) => request({ entityId, storeId }, { dropId }, toFields(storeId, values, limits))
   }))
 
 export type PublishRequests = Effect.Effect.Success<ReturnType<typeof makePublishRequests>>

@@ -47,7 +47,7 @@ const make = (options: PublishingOptions) =>
        *
        * Errors: as for `request`, and ValidationFailed if the store has never accepted the entity. `dropId`: the drop that requests
        * the publish on behalf of the actor. `isTakenBack`: if the publish fails, but the store may have taken a part of the values, the
-       * values before are published again.
+       * values before are published again. `endsAt`: if an outage lasts until then, the publish fails.
        */
       requestValues: Effect.fn("Publishing.requestValues")(requests.requestValues),
       /** Counts entities whose draft is unpublished on this store, by kind. NotFound: no such store. */

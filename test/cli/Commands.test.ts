@@ -63,7 +63,9 @@ describe.skipIf(!serverAnswers)("commands on a server", () => {
         assert.notInclude((yield* run("key", "list")).stdout, String(key.key))
         assert.deepStrictEqual(yield* json("key", "revoke", String(key.key_id)), { key_id: key.key_id, revoked: true })
         const [listed] = (yield* json("key", "list")).keys as ReadonlyArray<Record<string, unknown>>
+        const operator = { kind: "cli", id: null, name: null }
         assert.deepInclude(listed, { key_id: key.key_id, state: "revoked", last_four: key.last_four })
+        assert.deepInclude(listed, { created_by: operator, revoked_by: operator })
         assert.strictEqual(
           (yield* run("key", "revoke", "nonsense")).stderr,
           "The account has no key nonsense: see `catalog key list`.\n"

@@ -32,7 +32,7 @@ const opened = Effect.gen(function* () {
 layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (it) => {
   it.effect("are created with scopes and an expiry, shown once, and work at once", () =>
     Effect.gen(function* () {
-      const { accountId, cookie, create } = yield* opened
+      const { accountId, cookie, create, email } = yield* opened
       const answer = yield* create({ name: " Warehouse <&> ", access: "write", expires: "2999-12-31" })
       assert.strictEqual(answer.status, 200, answer.text)
       const key = /id="new-key" value="(pk_live_[A-Za-z0-9]{38})"/.exec(answer.text)?.[1] ?? ""
@@ -47,6 +47,7 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
       assert.notInclude(again.text, key)
       assert.include(again.text, `<code>${key.slice(-4)}</code>`)
       assert.include(again.text, "31 Dec 2999, 23:59 UTC")
+      assert.match(again.text, new RegExp(`<dd><time[^>]*>[^<]+</time> by <bdi>${email}</bdi></dd>`))
       const reading = yield* create({ name: "Reader", access: "read", expires: "" })
       assert.strictEqual(reading.status, 200)
       assert.deepInclude((yield* (yield* ApiKeys).list(accountId))[2], { scopes: ["pim:read"], expiresAt: null })
@@ -101,7 +102,7 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
 
   it.effect("are revoked at once; a key of another account is treated as unknown", () =>
     Effect.gen(function* () {
-      const { apiKey, cookie, page } = yield* opened
+      const { apiKey, cookie, email, page } = yield* opened
       const stranger = yield* opened
       const path = "/settings/keys/revoke"
       const chosen = sectionsOf(page.text, path).hidden
@@ -128,6 +129,7 @@ layer(PagesServer, { excludeTestServices: true })("API keys in the settings", (i
       )
       const after = yield* ask(noted, { cookie: withNote(cookie, noted) })
       assert.include(after.text, "The key is revoked")
+      assert.match(after.text, new RegExp(`revoked since <time[^>]*>[^<]+</time> by <bdi>${email}</bdi>`))
       assert.notInclude(after.text, "Revoke</button>")
       assert.match(String(after.headers.get("set-cookie")), /^catalog_note=; Max-Age=0;/)
       // After a reload, the page does not show the message again.

@@ -76,7 +76,7 @@ const codesIn = ({ text }: Answer) =>
 /** A user with a second factor. `first`: the code that confirmed it. */
 const anEnrolled = Effect.gen(function* () {
   const person = yield* aPerson
-  assert.deepStrictEqual(to(yield* person.send(factorPath)), [303, factorPath])
+  assert.deepStrictEqual(to(yield* person.send(factorPath, { current: password })), [303, factorPath])
   const page = yield* ask(factorPath, { cookie: person.cookie })
   const secret = /id="secret" value="([A-Z2-7]{32})"/.exec(page.text)?.[1] ?? assert.fail(page.text)
   const first = codeOf(secret)
@@ -223,13 +223,25 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
       assert.include(textOf(yield* ask(path, { cookie })), "10 of your recovery codes are left")
       // A secret can be shown again until it is confirmed.
       assert.deepStrictEqual(to(yield* ask(factorPath, { cookie })), [303, path])
-      assertErrorPage(yield* send(factorPath), 409, /The second factor is on already\./)
+      assertErrorPage(yield* send(factorPath, { current: password }), 409, /The second factor is on already\./)
       assert.deepStrictEqual(to(yield* send(`${factorPath}/confirm`, { code: String(codes[0]) })), [303, path])
       const [stored] = yield* sql`
         SELECT (SELECT secret FROM second_factor WHERE user_id = ${userId}) AS secret,
                (SELECT string_agg(encode(hash, 'hex'), ' ') FROM recovery_code WHERE user_id = ${userId}) AS hashes`
       const sealed = Buffer.from(stored?.secret as Uint8Array).toString("latin1")
       for (const code of [secret, ...codes]) assert.notInclude(`${sealed} ${stored?.hashes}`, code)
+    })
+  )
+
+  it.effect("is set up only with the current password: an open session is not enough", () =>
+    Effect.gen(function* () {
+      const { cookie, send } = yield* aPerson
+      for (const form of [{}, { current: "tern over tarn 2" }]) {
+        const wrong = yield* send(factorPath, form)
+        assertErrorPage(wrong, 403, /id="factor-misfit" role="alert">The current password is wrong\.</)
+        assert.deepStrictEqual(to(yield* ask(factorPath, { cookie })), [303, path])
+      }
+      assert.deepStrictEqual(to(yield* send(factorPath, { current: password })), [303, factorPath])
     })
   )
 
@@ -249,7 +261,7 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     Effect.gen(function* () {
       const { cookie, send } = yield* aPerson
       const begun = Effect.gen(function* () {
-        yield* send(factorPath)
+        yield* send(factorPath, { current: password })
         const page = yield* ask(factorPath, { cookie })
         return /id="secret" value="([A-Z2-7]{32})"/.exec(page.text)?.[1] ?? assert.fail(page.text)
       })
@@ -784,7 +796,7 @@ layer(PagesServer, { excludeTestServices: true })("the second factor without a k
   it.effect("cannot be set up, and the page names the setting that the operator must set", () =>
     Effect.gen(function* () {
       const { send } = yield* aPerson
-      assertErrorPage(yield* send(factorPath), 409, /ask its operator to set SECRET_KEY/)
+      assertErrorPage(yield* send(factorPath, { current: password }), 409, /ask its operator to set SECRET_KEY/)
     })
   )
 })

@@ -36,6 +36,15 @@ const newEmail = () => `colleague-${++invited}@example.com`
 const setPassword = (id: UserId) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE app_user SET password = 'digest' WHERE id = ${id}`)
 
+/** Gives a user a second factor, whose secret is not readable. */
+const giveSecondFactor = (id: string) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`
+      INSERT INTO second_factor (account_id, user_id, secret, confirmed_at)
+      SELECT u.account_id, u.id, '\\x00'::bytea, app_now() FROM app_user u WHERE u.id = ${id}`
+  )
+
 /** An administrator with the Team page open. */
 const anAdministrator = Effect.gen(function* () {
   const user = yield* aUser()
@@ -545,6 +554,39 @@ layer(withMail(pauses), { excludeTestServices: true })("mail", (it) => {
       assert.strictEqual((yield* find(email))?.hasPassword, true)
       assert.lengthOf(
         mails.filter(({ to }) => to === "nobody@example.com"),
+        0
+      )
+    })
+  )
+
+  it.effect("users are told by mail that their password or second factor has changed, and by whom", () =>
+    Effect.gen(function* () {
+      const { email: administrator, find, invite, send } = yield* anAdministrator
+      const email = newEmail()
+      const link = linkIn(yield* invite(email, "view"))
+      const cookie = cookieOf(yield* ask("/set-password", { form: { token: tokenIn(link), password } }))
+      const csrf = csrfOf(yield* ask("/settings/profile", { cookie }))
+      yield* ask("/settings/profile", { cookie, form: { csrf, language: "de", time_zone: "Europe/Berlin" } })
+      const changed = { csrf, current: password, password: "another password" }
+      assert.strictEqual((yield* ask("/settings/profile/password", { cookie, form: changed })).status, 303)
+      // The invitation was the first mail. Accepting it is not told.
+      const [, own] = yield* mailsTo(email, 2)
+      const german = textOfMail(own ?? assert.fail())
+      assert.match(german, /^Subject: Ihre Anmeldung am Katalog hat sich geändert$/m)
+      assert.include(german, "Ihre Anmeldung am Katalog von Tarn & Tern hat sich geändert:\n")
+      assert.match(german, new RegExp(`Europe/Berlin: ${email} hat ein neues Passwort gesetzt\nVon: ${email}\n`))
+      assert.match(german, /\nhttps?:\/\/[^\n]+\/forgot-password\n?$/)
+
+      const id = String((yield* find(email))?.id)
+      yield* giveSecondFactor(id)
+      assert.strictEqual((yield* send(`${path}/reset-second-factor`, { id })).status, 303)
+      const [, , reset] = yield* mailsTo(email, 3)
+      const text = textOfMail(reset ?? assert.fail())
+      assert.match(text, new RegExp(`Zweiten Faktor von ${email} zurückgesetzt\nVon: ${administrator}\n`))
+      // A change of somebody else's is not told to this user.
+      const { mails } = yield* TestMail
+      assert.lengthOf(
+        mails.filter(({ to }) => to === administrator),
         0
       )
     })

@@ -3,8 +3,11 @@ import { Context, Effect, Fiber, Layer, Option, Redacted } from "effect"
 import { AccessRepo } from "../../src/access/AccessRepo.ts"
 import { AccountId, ApiKeyId, nilUuid } from "../../src/model/Ids.ts"
 import { fromMillis, plusMicros } from "../../src/model/Timestamp.ts"
-import { Accounts, ApiKeys, anAccount } from "../../src/testing/index.ts"
+import { Accounts, ApiKeys, actingAs, anAccount } from "../../src/testing/index.ts"
 import { serviceEngines } from "../support/ServiceEngines.ts"
+
+/** The author of changes by the command line. */
+const operator = { kind: "cli", id: null, name: null } as const
 
 const never = ApiKeyId.make("00000000-0000-4000-8000-00000000dead")
 
@@ -58,6 +61,35 @@ for (const engine of serviceEngines) {
           const first = (yield* keys.list(accountId)).find(({ id }) => id === created.id)?.revokedAt
           yield* keys.revoke(accountId, created.id)
           assert.strictEqual((yield* keys.list(accountId)).find(({ id }) => id === created.id)?.revokedAt, first)
+        })
+      )
+
+      it.effect("a key has its author, and the author of its first revocation", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const { accountId } = yield* anAccount()
+          const key = { scopes: ["pim:read"], expiresAt: null }
+          const first = yield* keys.create(accountId, { ...key, name: "First" })
+          const byFirst = actingAs({ _tag: "Key", accountId, keyId: first.id })
+          const id = ApiKeyId.make(crypto.randomUUID())
+          const second = yield* byFirst(keys.createOnce(accountId, id, { ...key, name: "Second" }))
+          const authorsOf = Effect.map(keys.list(accountId), (list) =>
+            [first, second].map(({ id }) => {
+              const found = list.find((each) => each.id === id)
+              return [found?.createdBy, found?.revokedBy]
+            })
+          )
+          const firstKey = { kind: "key", id: first.id, name: "First" } as const
+          assert.deepStrictEqual(yield* authorsOf, [
+            [operator, null],
+            [firstKey, null]
+          ])
+          yield* byFirst(keys.revoke(accountId, second.id))
+          for (const { id } of [first, second]) yield* keys.revoke(accountId, id)
+          assert.deepStrictEqual(yield* authorsOf, [
+            [operator, operator],
+            [firstKey, firstKey]
+          ])
         })
       )
 
@@ -128,7 +160,8 @@ for (const engine of serviceEngines) {
             name: "x",
             lastFour: "abcd",
             scopes: ["pim:read"],
-            expiresAt: past
+            expiresAt: past,
+            createdBy: operator
           })
           assert.isTrue(!(yield* access.findCredentials([hash])).has(hash))
         })
@@ -176,7 +209,8 @@ for (const engine of serviceEngines) {
             name: "x",
             lastFour: "abcd",
             scopes: ["pim:read"],
-            expiresAt: null
+            expiresAt: null,
+            createdBy: operator
           })
           assert.isTrue((yield* access.findCredentials([hash])).get(hash)?.useUnrecorded)
           yield* access.recordUse(accountId, id)

@@ -7,8 +7,10 @@ import { notLinkedCode, unsettledCode } from "../../src/drops/DropStep.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
 import { DropId, EntityId, ImportId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
+import { isDelayed } from "../../src/model/PublishState.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import {
@@ -96,6 +98,16 @@ const live = ({ accountId }: Shop, storeId: StoreId, id: EntityId, key: string) 
     (records) => [...records].find(({ entityId }) => entityId === id)?.attributes[key]?.value
   )
 
+/** Waits until a publish of the variant to the store has met an outage. */
+const untilDelayed = ({ accountId, variant }: Shop, storeId: StoreId) =>
+  Effect.gen(function* () {
+    const repo = yield* PublicationsRepo
+    const { id } = yield* Effect.flatten(repo.newest(accountId, variant, storeId))
+    return yield* Effect.repeat(Effect.delay(repo.find(accountId, [id]), "10 millis"), {
+      until: ([record]) => isDelayed(record?.error ?? null)
+    })
+  })
+
 /** Runs due steps until the store's shop has this price of the variant. */
 const untilPrice = (shop: Shop, storeId: StoreId, value: string) =>
   Effect.repeat(Effect.zipRight(runDue, live(shop, storeId, shop.variant, "price")), {
@@ -150,6 +162,8 @@ const unlinked = (code: string) => ({ code, message: "The store was unlinked." }
 
 const outcomes = ({ changes }: Drop) => changes.map(({ outcome }) => outcome)
 
+const endedTooEarly = { code: "DROP_ENDED", message: "The drop ended before the store could take its values." }
+
 /** The services that the tests need. On a database they include its client, which moves the database's clock. */
 type Needed =
   | Accounts
@@ -162,6 +176,7 @@ type Needed =
   | DropsRepo
   | ImportLockRepo
   | Mirror
+  | PublicationsRepo
   | OwnDefinitions
   | Publishing
   | Stores
@@ -407,6 +422,7 @@ for (const engine of all) {
             yield* advance(hour)
             yield* until(drop.id, "applying")
             yield* untilPrice(shop, one.id, "8.00")
+            yield* untilDelayed(shop, two.id)
             yield* assertStays(drop.id)
             yield* (yield* Stores).unlink(two.domain)
             const failed = yield* until(drop.id, "failed")
@@ -416,13 +432,53 @@ for (const engine of all) {
             })
             yield* advance(hour)
             yield* untilPrice(shop, one.id, "10.00")
-            // The store is linked again after the end: it gets its earlier price, and the drop's override is removed.
+            // The store is linked again after the end: it keeps its earlier price, and the drop's override is removed.
             yield* shops.repair({ accountId, storeId: two.id })
             yield* (yield* Stores).link({ domain: two.domain, platform: "demo" })
-            const reverted = yield* until(drop.id, "reverted")
-            assert.deepInclude(reverted.changes[0], { outcome: "reverted", error: null })
+            yield* Effect.repeat(Effect.zipRight(runDue, get(drop.id)), {
+              until: ({ changes }) => changes[0]?.error?.code !== unsettledCode,
+              schedule: Schedule.spaced("10 millis")
+            })
+            const ended = yield* get(drop.id)
+            assert.deepInclude(ended.changes[0], { outcome: "failed", error: endedTooEarly })
             yield* assertRestored(shop, two.id)
             yield* assertStays(drop.id)
+          })
+        )
+      )
+
+      it.effect("are not sent to a store that answers again only after their end", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, one, two, variant } = shop
+            const shops = yield* DemoShops
+            yield* shops.fail({ accountId, storeId: two.id }, { kind: "error", percent: 100, delayMillis: 0 })
+            const drop = yield* aDrop([...price(shop, one.id), ...price(shop, two.id)])
+            yield* advance(hour)
+            yield* untilPrice(shop, one.id, "8.00")
+            yield* untilDelayed(shop, two.id)
+            yield* advance(hour)
+            yield* assertStays(drop.id)
+            yield* shops.repair({ accountId, storeId: two.id })
+            // An outage pauses a publish for at most five minutes.
+            yield* advance(5 * 60_000)
+            const failed = yield* until(drop.id, "failed")
+            assert.deepInclude(failed.changes[1], { outcome: "failed", error: endedTooEarly })
+            yield* untilPrice(shop, one.id, "10.00")
+            const { changes, status } = yield* until(drop.id, "failed")
+            assert.deepStrictEqual([status, changes.map(({ outcome }) => outcome)], ["failed", ["reverted", "failed"]])
+            for (const { id } of [one, two]) yield* assertRestored(shop, id)
+            const history = yield* (yield* Drafts).history(variant, 50)
+            const publishes = history.filter(
+              ({ action, drop, store_id }) => drop !== null && store_id === two.id && action !== "attributes"
+            )
+            assert.deepStrictEqual(
+              publishes.map(({ action, error }) => [action, error]),
+              [
+                ["publish_failed", endedTooEarly],
+                ["publish_asked", null]
+              ]
+            )
           })
         )
       )

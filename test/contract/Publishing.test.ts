@@ -7,6 +7,8 @@ import { CurrentActor } from "../../src/model/Actor.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
 import { PimLocked, RevisionConflict } from "../../src/model/Errors.ts"
 import { type AccountId, EntityId, ImportId, nilUuid, type PublicationId, StoreId } from "../../src/model/Ids.ts"
+import { delayedCode } from "../../src/model/PublishState.ts"
+import { plusMicros } from "../../src/model/Timestamp.ts"
 import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import type { DemoFailure } from "../../src/platform/demo/DemoShop.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
@@ -1011,26 +1013,21 @@ for (const engine of featureServiceEngines) {
                   const id = yield* anEntity("media", { url: "https://cdn.example/a.png" }, { on: [store, other] })
                   return [id, idOf(yield* ask(id, to))] as const
                 })
-              const postpone = (id: PublicationId, code: string) =>
-                Effect.flatMap(claimOneAndDie(3_600, id), (claimed) =>
-                  repo.postpone(
-                    claimed,
-                    { outcome: "unavailable", reason: "server" },
-                    { ...delayed, code },
-                    3_600,
-                    false
-                  )
-                )
+              const end = { outcome: "unavailable", reason: "server" } as const
+              const failing = { code: "PLATFORM_UNAVAILABLE", message: "It failed." }
               const [entity, waits] = yield* requestOn(store)
               const [, waitsToo] = yield* requestOn(store)
               const [, counts] = yield* requestOn(store)
               const [, elsewhere] = yield* requestOn(other)
-              for (const id of [waits, waitsToo, elsewhere]) yield* postpone(id, delayed.code)
-              yield* postpone(counts, "PLATFORM_UNAVAILABLE")
+              yield* repo.postpone(yield* claimOneAndDie(3_600, counts), end, failing, 3_600)
+              const taken = yield* Effect.forEach([waits, waitsToo, elsewhere], (id) => claimOneAndDie(3_600, id))
+              for (const each of taken) assert.isTrue(yield* repo.meetOutage(each, "server", delayed, 3_600))
+              assert.isTrue(Option.isSome(yield* repo.outage(accountId, store.id)))
               const all = [waits, waitsToo, counts, elsewhere]
               const due = Effect.map(claimAndDie(3_600, ...all), (claimed) => claimed.map(({ id }) => id))
               assert.deepStrictEqual(yield* due, [])
               yield* repo.hasten(accountId, store.id, entity)
+              assert.isTrue(Option.isNone(yield* repo.outage(accountId, store.id)))
               assert.deepStrictEqual(yield* due, [waits])
               yield* repo.hasten(accountId, store.id, null)
               assert.deepStrictEqual(yield* due, [waitsToo])
@@ -1085,7 +1082,7 @@ for (const engine of featureServiceEngines) {
                 claim: (request: ClaimRequest, begin: BeginAttempts = () => Effect.void) =>
                   repo.claim(request, (claimed, at) =>
                     begin(
-                      claimed.map((each) => ({ ...each, sinceFirstSeconds: 86_400 })),
+                      claimed.map((each) => ({ ...each, requestedAt: plusMicros(each.claimedAt, -86_400_000_000) })),
                       at
                     )
                   )
@@ -1168,22 +1165,106 @@ for (const engine of featureServiceEngines) {
           )
       )
 
-      it.effect("a claim has the number of attempts that do not count, and the time since the first", () =>
+      it.effect("a claim has the number of attempts that do not count, its time and that of the request", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, store } = shop
             const repo = yield* PublicationsRepo
             const id = idOf(yield* ask(product, store))
             const first = yield* claimOneAndDie(3_600, id)
-            assert.deepInclude(first, { attempts: 1, givenBack: 0, lost: 0, sinceFirstSeconds: 0 })
+            assert.deepInclude(first, { attempts: 1, givenBack: 0, lost: 0, outageUntil: null })
             const error = { code: "SERVER", message: "It failed." }
-            const end = { outcome: "unavailable", reason: "server" } as const
-            assert.isTrue(yield* repo.postpone(first, end, error, 0, false))
+            assert.isTrue(yield* repo.meetOutage(first, "server", error, 0))
             const second = yield* claimOneAndDie(3_600, id)
-            assert.deepInclude(second, { attempts: 2, givenBack: 1, lost: 0, error })
-            assert.isTrue(yield* repo.postpone(second, end, error, 0))
+            assert.deepInclude(second, { attempts: 2, givenBack: 1, lost: 0, error, requestedAt: first.requestedAt })
+            assert.isAbove(Date.parse(second.claimedAt), Date.parse(first.claimedAt))
+            assert.isAtLeast(Date.parse(second.outageUntil ?? ""), Date.parse(first.claimedAt))
+            assert.isAtMost(Date.parse(second.outageUntil ?? ""), Date.parse(second.claimedAt))
+            assert.isTrue(yield* repo.postpone(second, { outcome: "unavailable", reason: "server" }, error, 0))
             assert.deepInclude(yield* claimOneAndDie(0, id), { attempts: 3, givenBack: 1, lost: 0 })
-            yield* Effect.repeat(claimOneAndDie(0, id), { until: ({ sinceFirstSeconds }) => sinceFirstSeconds > 0 })
+            assert.isFalse(yield* repo.meetOutage(second, "server", error, 3_600))
+            assert.isTrue(Option.isNone(yield* repo.outage(shop.accountId, store.id)))
+          })
+        )
+      )
+
+      it.effect("an outage pauses all publishes to its store, and those that are requested meanwhile say why", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, other, store } = shop
+            const aTarp = anEntity("product", { title: "Tarp" }, { on: [store, other] })
+            const [one, two, three, four] = [yield* aTarp, yield* aTarp, yield* aTarp, yield* aTarp]
+            const repo = yield* PublicationsRepo
+            const met = idOf(yield* ask(one, store))
+            const before = idOf(yield* ask(two, store))
+            const underWay = idOf(yield* ask(three, store))
+            const error = { code: delayedCode, message: "It does not answer." }
+            const first = yield* claimOneAndDie(3_600, met)
+            // A platform may fail for one record, so the first publication alone does not pause the store.
+            assert.isTrue(yield* repo.meetOutage(first, "server", error, 0))
+            const again = yield* claimOneAndDie(3_600, met)
+            assert.isTrue(yield* repo.meetOutage(again, "server", error, 3_600))
+            assert.deepStrictEqual(yield* repo.outage(accountId, store.id), Option.none())
+            const [second, third] = [yield* claimOneAndDie(3_600, before), yield* claimOneAndDie(3_600, underWay)]
+            assert.isTrue(yield* repo.meetOutage(second, "server", error, 3_600))
+            assert.deepStrictEqual(yield* repo.outage(accountId, store.id), Option.some(error))
+            assert.deepStrictEqual(yield* repo.outage(accountId, other.id), Option.none())
+
+            const during = idOf(yield* ask(four, store))
+            const elsewhere = idOf(yield* ask(one, other))
+            const { getProduct } = yield* Programs
+            for (const [id, why] of [
+              [three, null],
+              [four, error]
+            ] as const) {
+              const { stores } = yield* getProduct({ path: { id } })
+              const { last_publish_error, last_publish_status } =
+                stores.find((each) => each.store_id === store.id) ?? assert.fail()
+              assert.deepStrictEqual([last_publish_status, last_publish_error], ["pending", why])
+            }
+            assert.deepStrictEqual(
+              (yield* repo.find(accountId, [met, before, underWay, during])).map((record) => [
+                record.state,
+                record.error
+              ]),
+              [
+                ["pending", error],
+                ["pending", error],
+                ["pending", null],
+                ["pending", error]
+              ]
+            )
+            yield* claimOneAndDie(0, elsewhere)
+            assert.deepStrictEqual(yield* claimAndDie(0, during), [])
+            // The platform has answered.
+            assert.isTrue(yield* repo.finish(third, { outcome: "refused", reason: "NO" }, "failed", error))
+            assert.deepStrictEqual(yield* repo.outage(accountId, store.id), Option.none())
+            yield* claimOneAndDie(0, during)
+          })
+        )
+      )
+
+      it.effect("in an outage only the first publications of a store are tried", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { store } = shop
+            const products = yield* Effect.replicateEffect(anEntity("product", { title: "Tarp" }, { on: [store] }), 24)
+            yield* fail(shop, "error")
+            const ids = yield* Effect.forEach(products, (id) => Effect.map(ask(id, store), idOf))
+            const repo = yield* PublicationsRepo
+            const settling = yield* Effect.fork(Effect.flatMap(Publishing, ({ settle }) => settle(ids, quiet)))
+            const [first] = ids
+            assert(first !== undefined)
+            yield* untilTried(shop, first, mostCounted + 2)
+            const tried = (yield* repo.find(shop.accountId, ids)).filter(({ attempts }) => attempts > 0)
+            // Until two of the first four have ended, the next ones take their places.
+            assert.isAtMost(tried.length, 2 * defaultPublishingOptions.maxPerStore)
+            yield* repair(shop)
+            const records = yield* Fiber.join(settling)
+            assert.deepStrictEqual(
+              records.map(({ state }) => state),
+              ids.map(() => "published")
+            )
           })
         )
       )

@@ -361,7 +361,7 @@ const keys = (round: number) =>
     assert(key !== undefined)
     yield* access.recordUse(key.accountId, key.keyId)
     yield* access.listKeys(key.accountId)
-    yield* access.revokeKey(key.accountId, key.keyId)
+    yield* access.revokeKey(key.accountId, key.keyId, { kind: "cli", id: null, name: null })
     yield* access.accounts
     assert.isTrue(Option.isSome(yield* access.accountName(accountId)))
   })
@@ -379,6 +379,8 @@ const access = (round: number) =>
     const newcomer = yield* mintId(UserId)
     assert.isTrue(yield* users.add(accountId, { id: newcomer, email: `new-${round}@example.com`, role: "view" }))
     assert.isTrue(Option.isSome(yield* users.findInAccount(accountId, email)))
+    assert.isTrue(Option.isSome(yield* users.readerOf(accountId, email)))
+    yield* Effect.scoped(Effect.asVoid(users.recorded))
     assert.isAtLeast((yield* users.list(accountId)).length, 60)
     assert.isTrue(Option.isSome(yield* users.findLink(hashes.link)))
     const reader = yield* users.setLink(accountId, userId, secret("link", round), 60)
@@ -705,6 +707,8 @@ const publishing = (round: number) =>
     yield* repo.postpone(yield* claim, { outcome: "unavailable", reason: "server" }, error, 0)
     yield* repo.hasten(accountId, storeId, entityId)
     yield* repo.hasten(accountId, storeId, null)
+    yield* repo.outage(accountId, storeId)
+    yield* repo.meetOutage(yield* claim, "server", error, 0)
     const last = yield* claim
     yield* repo.storeVersions(accountId, storeId, [entityId])
     yield* repo.memberVersions(accountId, storeId, [entityId])

@@ -467,7 +467,8 @@ describe.skipIf(!serverAnswers)("a process that is killed while it works on a jo
           name: "Key",
           lastFour: "abcd",
           scopes: ["pim:read"],
-          expiresAt: null
+          expiresAt: null,
+          createdBy: { kind: "cli", id: null, name: null }
         })
         assert.strictEqual((yield* access.findCredentials([hash])).size, 1)
         const others = yield* aWorld(5)

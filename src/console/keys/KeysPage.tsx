@@ -1,10 +1,12 @@
 import type { ApiKey } from "../../access/ApiKey.ts"
+import type { HistoryActor } from "../../drafts/History.ts"
 import type { ApiKeyId } from "../../model/Ids.ts"
 import type { Timestamp } from "../../model/Timestamp.ts"
 import type { Visitor } from "../Browser.ts"
 import { CopyText, Facts, FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Refusal, Time } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
+import { actorName } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
 
@@ -29,6 +31,16 @@ const read: Sentence = "Read"
 
 const accessOf = ({ scopes }: ApiKey) => (scopes.includes("pim:write") ? readAndWrite : read)
 
+/** A time, with the author of the change if it is known. */
+const Done = ({ at, by }: { readonly at: Timestamp; readonly by: HistoryActor | null }) => {
+  const t = useWords()
+  return by === null ? (
+    <Time at={at} />
+  ) : (
+    t.rich("{time} by {author}", { time: <Time at={at} />, author: <bdi>{actorName(t, by)}</bdi> })
+  )
+}
+
 const Key = ({ apiKey, now }: { readonly apiKey: ApiKey; readonly now: Timestamp }) => {
   const t = useWords()
 
@@ -45,9 +57,9 @@ const Key = ({ apiKey, now }: { readonly apiKey: ApiKey; readonly now: Timestamp
               t("State"),
               apiKey.revokedAt === null
                 ? t(stateWords[state])
-                : t.rich("revoked since {time}", { time: <Time at={apiKey.revokedAt} /> })
+                : t.rich("revoked since {time}", { time: <Done at={apiKey.revokedAt} by={apiKey.revokedBy} /> })
             ],
-            [t("Created"), <Time at={apiKey.createdAt} />],
+            [t("Created"), <Done at={apiKey.createdAt} by={apiKey.createdBy} />],
             [t("Last used"), apiKey.lastUsedAt === null ? t("never") : <Time at={apiKey.lastUsedAt} />],
             [t("Expires"), apiKey.expiresAt === null ? t("never") : <Time at={apiKey.expiresAt} />]
           ]}

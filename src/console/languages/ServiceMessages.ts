@@ -127,6 +127,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "product {id} is not live on this store: publish it first, or take it out of the collection",
   "its product {id} is not live on this store: publish the product first",
   "Its product is no longer live on the store: publish the product first.",
+  "The drop ended before the store could take its values.",
   "the {kind} was never published to this store: publish it first",
   "another variant of the product has these option values",
   "the product is not on one of these stores",

@@ -62,10 +62,17 @@ const statusOf = ({ _tag }: { readonly _tag: string }) =>
 
 type Show = (visitor: Visitor, content: ProfileContent, status: number) => Page<CurrentActor>
 
-/** The pages that set up a second factor. `show`: shows the profile. */
-const makeEnrolment = ({ asVisitor, withForm }: Effect.Effect.Success<typeof makePageHandlers>, show: Show) =>
+type Refuse = (visitor: Visitor, field: string, refused: Refused) => Page<CurrentActor>
+
+/** The pages that set up a second factor. `show`: shows the profile. `refuse`: shows it with the reason at a field. */
+const makeEnrolment = (
+  { asVisitor, withForm }: Effect.Effect.Success<typeof makePageHandlers>,
+  show: Show,
+  refuse: Refuse
+) =>
   Effect.gen(function* () {
     const baseUrl = yield* BaseUrl
+    const signIns = yield* SignIns
     const secondFactors = yield* SecondFactors
 
     /** The page that was asked for before the second factor had to be set up. */
@@ -99,6 +106,11 @@ const makeEnrolment = ({ asVisitor, withForm }: Effect.Effect.Success<typeof mak
       enrol: asVisitor((visitor, request) => showEnrolment(visitor, returnToOf(queryOf(request)))),
       begin: withForm((visitor, form) =>
         Effect.gen(function* () {
+          // A user who lacks the required factor has just signed in with the password.
+          const checked = visitor.lacksFactor
+            ? Either.void
+            : yield* Effect.either(signIns.checkPassword(visitor, form.get("current") ?? ""))
+          if (Either.isLeft(checked)) return yield* refuse(visitor, "factor", checked.left)
           const begun = yield* Effect.either(secondFactors.begin(keyOf(visitor)))
           if (Either.isRight(begun)) return seeOther(enrolmentFor(returnToOf(form)))
           const [issue] = begun.left.issues
@@ -159,7 +171,7 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageS
       show(visitor, { misfit: { field, message: sayingOf(refused, visitor) } }, statusOf(refused))
 
     return {
-      ...(yield* makeEnrolment(handlers, show)),
+      ...(yield* makeEnrolment(handlers, show, refuse)),
       show: asVisitor((visitor, request) => show(visitor, { note: noteOf(notes, queryOf(request).get("note")) })),
       save: withForm((visitor, form) =>
         Effect.gen(function* () {

@@ -100,6 +100,22 @@ const Password = ({ misfit, visitor }: { readonly visitor: Visitor; readonly mis
   )
 }
 
+/** Tells password managers whose password a form asks for. */
+const UserName = ({ visitor }: { readonly visitor: Visitor }) => {
+  const t = useWords()
+  return (
+    <input
+      type="email"
+      name="email"
+      value={visitor.email}
+      aria-label={t("E-mail")}
+      autocomplete="username"
+      hidden
+      readOnly
+    />
+  )
+}
+
 const SecondFactor = ({
   codesLeft,
   isRequired,
@@ -144,15 +160,7 @@ const SecondFactor = ({
                 )}
               </p>
             )}
-            <input
-              type="email"
-              name="email"
-              value={visitor.email}
-              aria-label={t("E-mail")}
-              autocomplete="username"
-              hidden
-              readOnly
-            />
+            <UserName visitor={visitor} />
             <CurrentPassword field="factor" misfit={misfit} />
             <div class="buttons">
               <button type="submit" class="danger">
@@ -169,7 +177,8 @@ const SecondFactor = ({
               "It is off. With it, sign-in also asks for a code of an authenticator app, so that a stolen password is not enough."
             )}
           </p>
-          <FieldMisfit field="factor" misfit={misfit} />
+          <UserName visitor={visitor} />
+          <CurrentPassword field="factor" misfit={misfit} />
           <div class="buttons">
             <button type="submit">{t("Set up an authenticator app")}</button>
           </div>

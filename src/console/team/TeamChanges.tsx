@@ -14,7 +14,8 @@ export interface ShownLog {
   readonly before: number | undefined
 }
 
-const actionWords = {
+/** What a change did. Sentences about the whole account have no user. */
+export const actionWords = {
   invited: "Invited {user} with the role {role}",
   link_made: "Made a link for {user} to set a password",
   invitation_cancelled: "Cancelled the invitation of {user}",

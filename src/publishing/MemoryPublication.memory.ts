@@ -1,0 +1,39 @@
+import { Effect, Ref } from "effect"
+import type { MemorySlices, MemoryState } from "../database/MemoryStore.memory.ts"
+import type { AccountId, PublicationId, StoreId } from "../model/Ids.ts"
+import type { PublishError } from "../model/PublishState.ts"
+import type { PublicationState, PublishAttempt } from "./PublicationRecord.ts"
+import type { NewPublication } from "./PublicationsRepo.ts"
+
+/** A publication and its state in the queue. Times are in milliseconds since 1970. */
+export interface MemoryPublication extends NewPublication {
+  readonly state: PublicationState
+  readonly givenBack: number
+  readonly nextAttemptAt: number
+  readonly claim: string | null
+  readonly leaseUntil: number
+  readonly requestedAt: number
+  readonly finishedAt: number | null
+  /** The attempts that were started, in order. */
+  readonly attempts: ReadonlyArray<PublishAttempt>
+}
+
+/** The last outage of a store, as the columns of `store` have it. Times are in milliseconds since 1970. */
+interface MemoryOutage {
+  readonly until: number
+  readonly error: PublishError
+  readonly metBy: PublicationId | null
+}
+
+declare module "../database/MemoryStore.memory.ts" {
+  interface MemoryAccount {
+    /** Publications in the order of their requests. */
+    readonly publications: ReadonlyArray<MemoryPublication>
+    readonly outages: ReadonlyMap<StoreId, MemoryOutage>
+  }
+}
+
+export const emptyPublishing: Pick<MemorySlices, "outages" | "publications"> = { publications: [], outages: new Map() }
+
+export const publicationsOf = (store: Ref.Ref<MemoryState>, accountId: AccountId) =>
+  Effect.map(Ref.get(store), (state) => state.get(accountId)?.publications ?? [])
