@@ -173,7 +173,7 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
                 t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
                 t.attempts, t.given_back AS "givenBack", t.lost, t.error,
                 -- The lease began at the claim. Its end is used, because Citus refuses the clock in RETURNING.
-                stamp_text(t.lease_until - ${leaseSeconds}::float8 * interval '1 second') AS "claimedAt",
+                stamp_text(plus_micros(t.lease_until, ${-Math.round(leaseSeconds * 1_000_000)}::bigint)) AS "claimedAt",
                 stamp_text(t.asked_at) AS "requestedAt", stamp_text(o.outage_until) AS "outageUntil"`
   })
 
@@ -388,12 +388,14 @@ export const makeClaimWrites = (
       ).pipe(Effect.zipLeft(tell(claimed, delaySeconds))),
     meetOutage: (claimed, reason, error, delaySeconds) =>
       Effect.gen(function* () {
-        const until = sql`app_now() + ${delaySeconds}::float8 * interval '1 second'`
-        // The store first, because several publications write it at the same time.
+        const delay = Math.round(delaySeconds * 1_000_000)
+        // The store first, because several publications write it at the same time. No delay if this publication is the only one that met the
+        // outage. It is multiplied, because a cluster refuses the clock in CASE.
         yield* sql`
           UPDATE store s
           SET outage_until = greatest(
-                s.outage_until, CASE WHEN s.outage_met_by <> ${claimed.id} THEN ${until} ELSE app_now() END
+                s.outage_until,
+                plus_micros(app_now(), ((s.outage_met_by <> ${claimed.id}) IS TRUE)::integer * ${delay}::bigint)
               ),
               outage_error = ${JSON.stringify(error)}::jsonb, outage_met_by = ${claimed.id}
           WHERE s.account_id = ${claimed.accountId} AND s.id = ${claimed.storeId}
@@ -402,7 +404,8 @@ export const makeClaimWrites = (
           claimed,
           { outcome: "unavailable", reason },
           sql`
-            error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + 1, next_attempt_at = ${until}`
+            error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + 1,
+            next_attempt_at = plus_micros(app_now(), ${delay}::bigint)`
         )
         yield* tell(claimed, delaySeconds)
         return isEnded
