@@ -9,6 +9,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { AccountId, PublicationId, StoreId } from "../model/Ids.ts"
+import { delayedCode } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { type AttemptEnd, type BeginAttempts, ClaimedPublication, type ClaimRequest } from "./PublicationClaim.ts"
@@ -328,11 +329,14 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
 /** The outcomes that a platform decides. */
 const answered: ReadonlySet<AttemptOutcome> = new Set(["published", "refused"])
 
-/** Statements that change a claimed publication. If another process has claimed it since, they change nothing. */
+/**
+ * Statements that change a claimed publication. If another process has claimed it since, they change nothing. `hasten` changes only those
+ * that are not claimed.
+ */
 export const makeClaimWrites = (
   sql: SqlClient,
   hints: WorkHints | undefined
-): Pick<Repo, "finish" | "giveBack" | "meetOutage" | "pin" | "postpone" | "renew"> => {
+): Pick<Repo, "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
   const tell = ({ accountId }: ClaimedPublication, delaySeconds = 0) =>
     hints?.add(accountId, delaySeconds) ?? Effect.void
 
@@ -405,6 +409,24 @@ export const makeClaimWrites = (
         )
         yield* tell(claimed, delaySeconds)
         return isEnded
+      }).pipe(orDie),
+    hasten: (accountId, storeId, entityId) =>
+      Effect.gen(function* () {
+        if (entityId !== null)
+          yield* sql`
+            UPDATE store s SET outage_until = app_now()
+            WHERE s.account_id = ${accountId} AND s.id = ${storeId} AND s.outage_until > app_now()`
+        // Rows that another transaction has locked are skipped, because an attempt begins or ends there.
+        yield* sql`
+          UPDATE publication t SET next_attempt_at = app_now()
+          WHERE t.account_id = ${accountId} AND t.id = ANY(ARRAY(
+            SELECT p.id FROM publication p
+            WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending' AND p.claim IS NULL
+              AND p.next_attempt_at > app_now() AND p.error ->> 'code' = ${delayedCode}
+              AND ${entityId === null ? sql.literal("true") : sql`p.brings @> ARRAY[${entityId}::uuid]`}
+            FOR UPDATE SKIP LOCKED
+          ))`
+        yield* hints?.add(accountId) ?? Effect.void
       }).pipe(orDie),
     giveBack: (claimed) =>
       end(claimed, { outcome: "interrupted", reason: null }, sql`given_back = p.given_back + 1`).pipe(

@@ -706,6 +706,8 @@ const publishing = (round: number) =>
     yield* repo.pin(first, first.content)
     yield* repo.giveBack(first)
     yield* repo.postpone(yield* claim, { outcome: "unavailable", reason: "server" }, error, 0)
+    yield* repo.hasten(accountId, storeId, entityId)
+    yield* repo.hasten(accountId, storeId, null)
     yield* repo.outage(accountId, storeId)
     yield* repo.meetOutage(yield* claim, "server", error, 0)
     const last = yield* claim
