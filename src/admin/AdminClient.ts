@@ -52,7 +52,7 @@ export class AdminClient extends Context.Tag("catalog/AdminClient")<
   static readonly layer = <E>(
     inProcess: Layer.Layer<AdminClient, E>,
     patience: Duration.Duration = defaultPatience
-  ): Layer.Layer<AdminClient, E> =>
+  ): Layer.Layer<AdminClient, E | EmbeddedLock.DatabaseInUse> =>
     Layer.unwrapEffect(
       Effect.map(monotonicMillis, (startedAt) => {
         const remaining = Effect.map(monotonicMillis, (now) =>
@@ -61,17 +61,21 @@ export class AdminClient extends Context.Tag("catalog/AdminClient")<
         const holder = (path: string) =>
           Layer.unwrapEffect(Effect.map(remaining, (rest) => AdminClient.layerSocket(path, rest)))
         return inProcess.pipe(
-          Layer.catchAll((error) =>
-            isInUse(error)
-              ? Option.match(error.socket, {
-                  onNone: () => Layer.fail(error),
-                  onSome: (path) => Layer.catchAll(holder(path), () => Layer.fail(error))
-                })
-              : Layer.fail(error)
+          Layer.catchAll(
+            (error): Layer.Layer<AdminClient, E | EmbeddedLock.DatabaseInUse> =>
+              isInUse(error)
+                ? Option.match(error.socket, {
+                    onNone: () => Layer.fail(error),
+                    onSome: (path) =>
+                      Layer.catchAll(holder(path), () =>
+                        Layer.fail(new EmbeddedLock.DatabaseInUse({ ...error, isSilent: true }))
+                      )
+                  })
+                : Layer.fail(error)
           ),
           Layer.retry(
             Schedule.spaced(betweenTries).pipe(
-              Schedule.whileInputEffect((error: E) =>
+              Schedule.whileInputEffect((error: E | EmbeddedLock.DatabaseInUse) =>
                 isInUse(error) ? Effect.map(remaining, Duration.greaterThan(betweenTries)) : Effect.succeed(false)
               )
             )

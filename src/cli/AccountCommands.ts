@@ -1,6 +1,6 @@
 import { Command, Options, Prompt } from "@effect/cli"
 import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
-import { Effect, Option, Redacted } from "effect"
+import { Console, Effect, Option, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { errorCode } from "../model/ErrorCode.ts"
 import { withAdmin } from "./CommandRuntime.ts"
@@ -47,13 +47,21 @@ const create = Command.make(
     }).pipe(Effect.catchTag("ValidationFailed", byFlag), withAdmin)
 ).pipe(Command.withDescription("Create a merchant account."))
 
+/** Ends the command as Ctrl-C does elsewhere. While a question is open, the terminal sends no signal for it. */
+const interruptSelf = Effect.zipRight(
+  Effect.sync(() => process.kill(process.pid, "SIGINT")),
+  Effect.never
+)
+
 /** Asks for the name on the terminal. */
 const askName = (id: string) =>
   process.stdin.isTTY && process.stdout.isTTY
-    ? Effect.orDie(
-        Prompt.text({
-          message: `This deletes the account ${id} with all its data, for good. Type its name to confirm:`
-        }).pipe(Effect.provide(NodeTerminal.layer))
+    ? Prompt.text({
+        message: `This deletes the account ${id} with all its data, for good. Type its name to confirm:`
+      }).pipe(
+        Effect.catchTag("QuitException", () => interruptSelf),
+        Effect.onInterrupt(() => Console.error("Interrupted: nothing was deleted.")),
+        Effect.provide(NodeTerminal.layer)
       )
     : new Refused({ message: "--yes: give the name of the account. This deletes it with all its data, for good." })
 

@@ -14,7 +14,7 @@ import { dropCommand } from "./DropCommands.ts"
 import { exportCommand } from "./ExportCommands.ts"
 import { type Failure, failureOf } from "./Failure.ts"
 import { healthCommand } from "./HealthCommands.ts"
-import { asksForHelp, helpOf, unknownCommand, withFlagValues } from "./Help.ts"
+import { asksForHelp, helpOf, unknownCommand, withFlagValues, wrongChoice } from "./Help.ts"
 import { importCommand } from "./ImportCommands.ts"
 import { jobsCommand } from "./JobCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
@@ -91,7 +91,8 @@ export const runCli = (argv: ReadonlyArray<string>) =>
     const asJson = argsBeforeDashes.includes("--json")
     /** With --json, a failure is also JSON on stdout. */
     const printFailure = (failure: Failure) => (asJson ? Console.log(JSON.stringify({ error: failure })) : Effect.void)
-    const unknown = asksForHelp(args) ? undefined : yield* unknownCommand(command, args)
+    const misuseOf = Effect.map(unknownCommand(command, args), (unknown) => wrongChoice(argsBeforeDashes) ?? unknown)
+    const wrong = asksForHelp(args) ? undefined : yield* misuseOf
     const run = asksForHelp(args)
       ? Effect.flatMap(page, Console.log)
       : Command.run(explained, { name: "catalog", version })([
@@ -122,7 +123,7 @@ export const runCli = (argv: ReadonlyArray<string>) =>
     )
     const refused = (message: string) =>
       Effect.as(Effect.zipRight(Console.error(message), printFailure({ ...misuse, message })), exitCodes.wrongUsage)
-    return yield* Console.withConsole(unknown === undefined ? ran : refused(unknown), yield* tidyConsole)
+    return yield* Console.withConsole(wrong === undefined ? ran : refused(wrong), yield* tidyConsole)
   })
 
 /** The exit code after a signal: 128 plus its number, as shells expect. 130 for SIGINT, 143 for SIGTERM. */

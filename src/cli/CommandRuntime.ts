@@ -1,5 +1,5 @@
 import { Socket } from "@effect/platform"
-import { Cause, Effect, Layer, Logger, Option, Predicate } from "effect"
+import { Cause, Chunk, Effect, Exit, Layer, Logger, Option, ParseResult, Predicate } from "effect"
 import { type AppConfig, readAppConfig } from "../AppConfig.ts"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { errorCode } from "../model/ErrorCode.ts"
@@ -51,10 +51,30 @@ const cutOff = new Refused({
     "The process that holds the database ended before it answered: it is unknown whether the command took effect."
 })
 
+/** Whether one process could not read the request or the answer of the other. A text: that other one did not know the request. */
+const isUnread = (cause: Cause.Cause<unknown>) =>
+  Chunk.some(Cause.defects(cause), (defect) => typeof defect === "string" || ParseResult.isParseError(defect))
+
+const ofOtherVersion = new Refused({
+  code: errorCode.Unavailable,
+  message:
+    "The process that holds the database runs another version of the service: restart it. It is unknown whether the command took effect."
+})
+
+/** The refusal, or the same cause if no other process ran the command. After some such causes the other process answers nothing more. */
+const explainUnread = <E>(cause: Cause.Cause<E>) =>
+  Effect.gen(function* () {
+    const holder = yield* Effect.exit(Effect.timeout((yield* AdminClient).hello(), "2 seconds"))
+    return yield* Exit.isSuccess(holder) && holder.value.pid === process.pid
+      ? Effect.failCause(cause)
+      : Effect.fail(ofOtherVersion)
+  })
+
 /** Runs a command in this process or, if another process holds the database, in that one. */
 export const withAdmin = <A, E, R>(command: Effect.Effect<A, E, R>) =>
   Effect.flatMap(readAppConfig, (config) =>
     command.pipe(
+      Effect.catchSomeCause((cause) => (isUnread(cause) ? Option.some(explainUnread(cause)) : Option.none())),
       Effect.catchSomeCause((cause) => (isCutOff(cause) ? Option.some(Effect.fail(cutOff)) : Option.none())),
       Effect.provide(Layer.provideMerge(adminOf(config), loggerOf(config)))
     )

@@ -14,7 +14,8 @@ const timeLeft = (done: number, total: number, millis: number) => {
   return `, ${seconds < 60 ? "" : `${Math.floor(seconds / 60)} min `}${seconds % 60} s left`
 }
 
-const whyNot = (path: string, error: unknown) => {
+/** The refusal if a file, or stdout, cannot be written. */
+export const cannotWrite = (path: string, error: unknown) => {
   const code = Predicate.hasProperty(error, "code") ? String(error.code) : "unknown"
   const reasons: Readonly<Record<string, string>> = {
     ENOENT: "its directory does not exist",
@@ -30,7 +31,7 @@ const whyNot = (path: string, error: unknown) => {
 }
 
 const writing = <A>(path: string, write: () => Promise<A>) =>
-  Effect.tryPromise({ try: write, catch: (error) => whyNot(path, error) })
+  Effect.tryPromise({ try: write, catch: (error) => cannotWrite(path, error) })
 
 const toStdout = (bytes: Uint8Array) =>
   writing(

@@ -15,6 +15,7 @@ const codes: Readonly<Record<string, string>> = {
   BadSetting: errorCode.ValidationFailed,
   ImportFileRejected: errorCode.ValidationFailed,
   SchemaTooNew: errorCode.ValidationFailed,
+  DatabaseInUse: errorCode.Unavailable,
   DatabaseUnreachable: errorCode.Unavailable,
   PlatformUnavailable: errorCode.LiveReadFailed,
   PlatformRefused: errorCode.LiveReadFailed

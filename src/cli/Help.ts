@@ -1,5 +1,5 @@
 import { CliConfig, type Command, CommandDescriptor, type HelpDoc, type Span, Usage } from "@effect/cli"
-import { Effect } from "effect"
+import { Effect, LogLevel } from "effect"
 import { editsBetween } from "../model/EditDistance.ts"
 
 /** The commands on the first help page, grouped by purpose. */
@@ -163,6 +163,22 @@ export const unknownCommand = (
     }
     return undefined
   })
+
+/** The options of every command that have one of a list of values. */
+const choices: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
+  ["--completions", ["sh", "bash", "fish", "zsh"]],
+  ["--log-level", LogLevel.allLevels.map(({ _tag }) => _tag.toLowerCase())]
+])
+
+/** The error message if such an option has another value. The library would look for a command of the value's name. */
+export const wrongChoice = (args: ReadonlyArray<string>): string | undefined => {
+  for (const [index, word] of args.entries()) {
+    const [name = "", value = args[index + 1] ?? ""] = word.split("=", 2)
+    const values = choices.get(name)
+    if (values !== undefined && !values.includes(value)) return `${name}: must be one of ${values.join(", ")}`
+  }
+  return undefined
+}
 
 /** Words that the library takes for the value of a flag before them. */
 const flagValue = /^(?:1|y|yes|on|0|n|no|off)$/

@@ -32,6 +32,7 @@ import * as BacklogMetrics from "../programs/BacklogMetrics.ts"
 import { layerWorkers as jobWorkers } from "../programs/JobWorker.ts"
 import { makeStartChecks } from "../programs/StartChecks.sql.ts"
 import * as Sweeper from "../programs/Sweeper.ts"
+import { workUntilNewer } from "../programs/WorkUntilNewer.ts"
 import { layerWorkers } from "../publishing/Publishing.ts"
 import { servicesOf } from "../Services.ts"
 import { layerTelemetry } from "../telemetry/Telemetry.ts"
@@ -180,7 +181,7 @@ const serve = (config: AppConfig) =>
     yield* Layer.build(
       Greeting(config).pipe(Layer.provide(serverOf(config)), Layer.provide(layerWatch(readNodesOf(config))))
     )
-    yield* Layer.buildWithScope(workers, workersScope)
+    yield* Effect.forkIn(workUntilNewer(workers), workersScope)
     return yield* watching(config)
   }).pipe(
     Effect.scoped,

@@ -15,9 +15,13 @@ export class DatabaseInUse extends Data.TaggedError("DatabaseInUse")<{
   readonly pid: number
   readonly dataDirectory: string
   readonly socket: Option.Option<string>
+  /** Whether that process did not answer a command in time. */
+  readonly isSilent?: boolean
 }> {
   override get message() {
-    return inUse(this.dataDirectory, this.pid)
+    return this.isSilent === true
+      ? `Process ${this.pid}, which holds the database in ${this.dataDirectory}, does not answer. It may be busy: try again, or stop it.`
+      : inUse(this.dataDirectory, this.pid)
   }
 }
 

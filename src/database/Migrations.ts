@@ -2,7 +2,7 @@ import { FileSystem } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Migrator, SqlClient } from "@effect/sql"
 import type { SqlError } from "@effect/sql/SqlError"
-import { Context, Data, Effect, Layer, Option, Record } from "effect"
+import { Context, Data, Effect, Exit, Layer, Option, Record } from "effect"
 import { Unavailable } from "../model/Errors.ts"
 import { packageRoot } from "../PackageRoot.ts"
 import { withinReadiness } from "./Database.ts"
@@ -200,6 +200,12 @@ export const newerThanCode = (existing: ReadonlyArray<string>): string | undefin
     ? `The database schema is newer than this version of the service (${newer.join(", ")}): run the version that created it.`
     : undefined
 }
+
+/** Why the schema is newer than this code; undefined: it is not, or it cannot be read now. */
+export const newer: Effect.Effect<string | undefined, never, SqlClient.SqlClient> = Effect.map(
+  Effect.exit(applied),
+  Exit.match({ onFailure: () => undefined, onSuccess: newerThanCode })
+)
 
 /** The difference between the schema and the one that this code expects; undefined: none. */
 const misfitOf = (existing: ReadonlyArray<string>): string | undefined => {

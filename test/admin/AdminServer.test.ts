@@ -270,10 +270,16 @@ describe("AdminClient.layer", () => {
       return command
     })
 
-  const refused = (directory: string) =>
+  const refused = (directory: string, isSilent = false) =>
     Effect.gen(function* () {
       const [duration, error] = yield* Effect.timed(Effect.flip(open(directory, listAccounts)))
       assert.deepInclude(error, { _tag: "DatabaseInUse", pid: process.pid })
+      assert.strictEqual(
+        error instanceof Error ? error.message : "",
+        isSilent
+          ? `Process ${process.pid}, which holds the database in ${directory}, does not answer. It may be busy: try again, or stop it.`
+          : `The database in ${directory} is in use by process ${process.pid}: stop that process, or choose another DATA_DIR.`
+      )
       return Duration.toMillis(duration)
     })
 
@@ -340,7 +346,7 @@ describe("AdminClient.layer", () => {
             }),
             (server) => Effect.sync(() => server.close())
           )
-        yield* refused(directory)
+        yield* refused(directory, true)
       }))
 
   test("does not retry other failures", () =>

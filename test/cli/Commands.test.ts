@@ -725,11 +725,9 @@ describe("commands while a server holds the embedded database", () => {
 test("a process that holds the database but does not accept commands is named by its pid", async () => {
   const DATA_DIR = mkdtempSync(join(tmpdir(), "catalog-"))
   writeFileSync(join(DATA_DIR, "catalog.lock"), JSON.stringify({ pid: process.pid, startToken: null, token: "a" }))
-  const ended = await Effect.runPromise(catalog(["key", "list"], { DATA_DIR }))
+  const { stdout, ...ended } = await Effect.runPromise(catalog(["key", "list", "--json"], { DATA_DIR }))
   rmSync(DATA_DIR, { recursive: true })
-  assert.deepStrictEqual(ended, {
-    code: 1,
-    stdout: "",
-    stderr: `The database in ${DATA_DIR} is in use by process ${process.pid}: stop that process, or choose another DATA_DIR.\n`
-  })
+  const message = `The database in ${DATA_DIR} is in use by process ${process.pid}: stop that process, or choose another DATA_DIR.`
+  assert.deepStrictEqual(ended, { code: 1, stderr: `${message}\n` })
+  assert.deepStrictEqual(JSON.parse(stdout), { error: { code: "unavailable", message } })
 })

@@ -8,6 +8,7 @@ import { AdminClient } from "../../src/admin/AdminClient.ts"
 import { Refusal } from "../../src/admin/Refusal.ts"
 import { followToTheEnd } from "../../src/cli/JobCommands.ts"
 import { errorCode } from "../../src/model/ErrorCode.ts"
+import { onTerminal } from "../support/CommandLine.ts"
 import { commandsWith } from "../support/Commands.ts"
 import { query } from "../support/RunDatabases.ts"
 import { layerServerUrl, serverAnswers, TestDatabaseUrl } from "../support/TestDatabase.ts"
@@ -157,6 +158,16 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
           yield* refusal("account", "delete", account),
           "--yes: give the name of the account. This deletes it with all its data, for good."
         )
+        // Ctrl-C at the question.
+        const asked = yield* Effect.promise(() =>
+          onTerminal(
+            ["account", "delete", account],
+            { DATABASE_URL },
+            { at: "Type its name to confirm:", keys: "\u0003" }
+          )
+        )
+        assert.strictEqual(asked.code, 130)
+        assert.include(asked.stdout, "Interrupted: nothing was deleted.\r\n")
         assert.strictEqual(
           yield* refusal("account", "delete", account, "--yes", "Theirs"),
           '--yes: is not the name of the account, which is "Mine"'

@@ -147,7 +147,12 @@ describe.skipIf(!serverAnswers)("a start", () => {
           Effect.promise(() => serveCatalog({ DATABASE_URL: url, LOG_FORMAT: "logfmt" })),
           ({ stop }) => Effect.promise(() => stop("SIGKILL"))
         )
-        assert.include(second.output.stderr, reason)
+        const until = (line: string, { output }: Pick<typeof second, "output">) =>
+          Effect.promise(async () => {
+            while (!output.stderr.includes(line)) await sleep(20)
+          })
+        yield* until(`No background work in this process: ${reason}`, second)
+        yield* until(`No background work in this process: ${reason}`, { output })
       })
     )
   })

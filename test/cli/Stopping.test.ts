@@ -150,6 +150,24 @@ describe.skipIf(!serverAnswers)("a service that is stopped while requests are in
       })
     )
 
+    it.scoped("goes on when the reader of its log has ended", () =>
+      Effect.gen(function* () {
+        const url = Redacted.value(yield* TestDatabaseUrl)
+        const server = yield* Effect.acquireRelease(
+          Effect.promise(() =>
+            serveCatalog({ DATABASE_URL: url, ACCESS_LOG: "json" }, (_, child) => child.stderr?.destroy())
+          ),
+          ({ stop }) => Effect.promise(() => stop("SIGKILL"))
+        )
+        // Each request writes a line, and the writes of earlier ones have failed by then.
+        for (let requests = 0; requests < 5; requests++) {
+          const { status } = yield* Effect.promise(() => fetch(`${server.baseUrl}/api/v1/stores`))
+          assert.strictEqual(status, 401)
+        }
+        assert.strictEqual(yield* Effect.promise(() => server.stop()), 0)
+      })
+    )
+
     it.scoped("ends at once on a second signal", () =>
       Effect.gen(function* () {
         const { port, requests, server } = yield* busy

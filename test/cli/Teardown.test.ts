@@ -1,6 +1,9 @@
+import { spawnSync } from "node:child_process"
+import { closeSync, openSync } from "node:fs"
 import { Cause, Exit, FiberId } from "effect"
 import { assert, describe, it } from "vitest"
 import { teardown } from "../../src/cli/Cli.ts"
+import { environment, program } from "../support/CommandLine.ts"
 
 const codeOf = (argv: ReadonlyArray<string>, exit: Exit.Exit<unknown, unknown>, signal?: NodeJS.Signals) => {
   let code: number | undefined
@@ -22,6 +25,18 @@ describe("the exit code", () => {
     assert.strictEqual(codeOf(["key", "revoke", "x"], interrupted, "SIGINT"), 130)
     assert.strictEqual(codeOf(["key", "revoke", "x"], interrupted, "SIGTERM"), 143)
     assert.strictEqual(codeOf(["key", "revoke", "x"], interrupted), 1)
+  })
+
+  it("of a command whose result cannot be written is 1", () => {
+    // Each write to this device fails as on a full disk.
+    const full = openSync("/dev/full", "w")
+    const { status, stderr } = spawnSync(process.execPath, [program, "--version"], {
+      env: environment({}),
+      encoding: "utf8",
+      stdio: ["ignore", full, "pipe"]
+    })
+    closeSync(full)
+    assert.deepStrictEqual([status, stderr], [1, "stdout cannot be written: the disk is full.\n"])
   })
 
   it("of a stopped service is 0, also after options of every command", () => {

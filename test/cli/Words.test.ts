@@ -88,6 +88,27 @@ describe.skipIf(!serverAnswers)("names and errors on the command line", () => {
         })
     )
 
+    it.effect("the refusal of a value names its option", () =>
+      Effect.gen(function* () {
+        const levels = "--log-level: must be one of all, trace, debug, info, warning, error, fatal, none"
+        const refusals: ReadonlyArray<readonly [args: ReadonlyArray<string>, message: string]> = [
+          [["--log-level", "loud", "account", "list"], levels],
+          [["account", "list", "--log-level=loud"], levels],
+          [["account", "list", "--log-level"], levels],
+          [["--completions", "tcsh"], "--completions: must be one of sh, bash, fish, zsh"],
+          [["draft", "set", "x", "--revision", "", "title=X"], '--revision: must be a whole number, not ""'],
+          [["draft", "set", "x", "--revision", "1.5", "title=X"], '--revision: must be a whole number, not "1.5"'],
+          [["history", "x", "--limit", "1e400"], '--limit: must be a whole number, not "1e400"']
+        ]
+        for (const [args, message] of refusals) {
+          assert.deepStrictEqual(yield* catalog(args, {}), { code: 2, stdout: "", stderr: `${message}\n` })
+          const { code, stdout } = yield* catalog([...args, "--json"], {})
+          assert.deepStrictEqual([code, JSON.parse(stdout)], [2, { error: { code: "validation_failed", message } }])
+        }
+        assert.strictEqual((yield* catalog(["--log-level", "none", "--version"], {})).code, 0)
+      })
+    )
+
     it.effect("a word after a flag is not its value", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)

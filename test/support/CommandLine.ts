@@ -107,18 +107,32 @@ export const catalogProcess = async (args: ReadonlyArray<string>, env: Readonly<
   return { code, ...output }
 }
 
-/** The output of `catalog` on a terminal, which `script` simulates. */
-export const onTerminalOf = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) => {
+/** Runs `catalog` on a terminal, which `script` simulates. `answer`: types these keys when the output has this text. */
+export const onTerminal = async (
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>>,
+  answer?: { readonly at: string; readonly keys: string }
+) => {
   const command = [process.execPath, program, ...args].join(" ")
   const child = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], {
     cwd: root,
     env: environment(env),
-    stdio: ["ignore", "pipe", "pipe"]
+    stdio: [answer === undefined ? "ignore" : "pipe", "pipe", "pipe"]
   })
   const output = collect(child)
-  await once(child, "close")
-  return output.stdout
+  let isAnswered = false
+  child.stdout?.on("data", () => {
+    if (answer === undefined || isAnswered || !output.stdout.includes(answer.at)) return
+    isAnswered = true
+    child.stdin?.write(answer.keys)
+  })
+  const [code] = (await once(child, "close")) as [number | null]
+  return { code, stdout: output.stdout }
 }
+
+/** The output of `catalog` on a terminal. */
+export const onTerminalOf = async (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) =>
+  (await onTerminal(args, env)).stdout
 
 /** Runs `catalog` in this process, which saves the second that a new process takes to start. */
 export const catalog = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) =>

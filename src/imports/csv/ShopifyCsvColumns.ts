@@ -91,12 +91,12 @@ type Separator = (typeof separators)[number]
 
 const isHandle = (cell: string) => columnOf.get(cell.replaceAll('"', "").trim()) === "handle"
 
-/** A line such as `sep=;`, which tells Excel the separator. */
+/** A line such as `sep=;`, which tells Excel the separator. Some programs write it in quotes. */
 export const isSeparatorLine = (line: string): boolean => /^sep=.?\s*$/i.test(line)
 
 /** Detects the separator in the first line with text: the one that yields a handle column, else the most frequent one. */
 export const separatorOf = (text: string): Separator => {
-  const line = /^.*[^\s",;|].*$/m.exec(text.replace(/^\uFEFF?(?:sep=.\s)?/i, ""))?.[0] ?? ""
+  const line = /^.*[^\s",;|].*$/m.exec(text.replace(/^\uFEFF?(?:sep=.\s|"sep=."\s)?/i, ""))?.[0] ?? ""
   const unquoted = line.replaceAll(/"[^"]*"/g, "")
   const count = (separator: string) => unquoted.split(separator).length
   return (

@@ -337,6 +337,7 @@ describe("Shopify export", () => {
     ["tabs in UTF-16 of the other order", swapped(`\uFEFF${cellsOf("\t")}`)],
     ["bars", cellsOf("|")],
     ["the line by which Excel is told the separator", `sep=;\r\n${cellsOf(";")}`],
+    ["the same line in quotes", `"sep=;"\r\n${cellsOf(";")}`],
     ["blank lines first", `\r\n;;\r\n${cellsOf(";")}`]
   ]
   it.effect.each(forms)("reads a file with %s", ([, content]) =>
