@@ -1,4 +1,3 @@
-import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect, Layer, Predicate } from "effect"
 import * as Migrations from "../database/Migrations.ts"
 
@@ -12,7 +11,7 @@ const betweenLooks = Duration.seconds(5)
 export const workUntilNewer = <R>(
   workers: Layer.Layer<never, never, R>,
   every: Duration.DurationInput = betweenLooks
-): Effect.Effect<void, never, R | SqlClient> =>
+): Effect.Effect<void, never, R | Effect.Effect.Context<typeof Migrations.newer>> =>
   Effect.gen(function* () {
     const untilNewer = Effect.repeat(Effect.delay(Migrations.newer, every), { until: Predicate.isNotUndefined })
     const reason = (yield* Migrations.newer) ?? (yield* Effect.raceFirst(untilNewer, Layer.launch(workers)))
