@@ -72,7 +72,7 @@ const publishForms =
   "give master_id and draft_revision for one master, or masters (1 to 50) with exactly one id in channel_ids"
 
 const draftRevision = Schema.Int.annotations({
-  description: "The revision to publish, as last read or written. Refused if it is not the current one."
+  description: "The current revision, as last read or written."
 })
 
 const PublishArgument = Schema.Struct({
@@ -92,7 +92,7 @@ const PublishArgument = Schema.Struct({
   ),
   dry_run: optional(
     Schema.Boolean.annotations({
-      description: "True: publishes nothing and returns what would be published, live -> new. Default false."
+      description: "True: returns what would be published, and publishes nothing."
     })
   )
 }).pipe(
@@ -313,7 +313,7 @@ class MastersGroup extends HttpApiGroup.make("masters")
             "It never waits for the stores, except up to 8 s for several masters with a progress token: get_projection_v1 shows the outcome and why a publish failed. It never publishes drafts of other masters, except variants and media with the first publish of their product: `waiting` lists related masters that must be published separately. Channels are linked stores."
         },
         idsFrom: { master_id: "list_masters_v1", channel_ids: "get_master_v1" },
-        answer: { kind: "record" },
+        answer: { kind: "pages", rows: ["channels", "masters"] },
         costsPerItemOf: "masters"
       })
       .annotate(TimeBound, "batch")

@@ -53,7 +53,7 @@ export interface ToolAnswer {
   /**
    * - `walk`: the endpoint itself pages by `limit` and `cursor`.
    * - `bounded`: the endpoint returns whole lists; the tool pages through their rows in order, by a cursor of its own.
-   * - `pages`: the endpoint pages by number: no row can be left out, so long rows are shortened.
+   * - `pages`: the endpoint pages by number, or each row is an outcome: no row can be left out, so long rows are shortened.
    * - `batch`: one result per operation, all of them.
    * - `record`: one record.
    */

@@ -12,6 +12,7 @@ import { CurrentNeed, type Handler } from "../http/Surface.ts"
 import { Imports } from "../imports/Imports.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { NotFound } from "../model/Errors.ts"
+import { nilUuid } from "../model/Ids.ts"
 import { includesRole, type Role, roleWords } from "../model/Role.ts"
 import {
   formOf,
@@ -107,9 +108,11 @@ export const enrolFirst = (form?: Parameters) =>
 const actingAs = ({ accountId, userId }: Visitor) =>
   Effect.provideService(CurrentActor, { _tag: "User", accountId, userId })
 
-/** An id from a form or a query. A malformed id is NotFound. */
-export const idOf = <A>(id: Schema.Schema<A, string>, form: Parameters, name = "id"): Effect.Effect<A, NotFound> =>
-  Effect.mapError(Schema.decode(id)(form.get(name) ?? ""), () => new NotFound())
+/** An id from a form or a query. A malformed id is NotFound, and so is the one that no record has: a form creates an entity with its id. */
+export const idOf = <A>(id: Schema.Schema<A, string>, form: Parameters, name = "id"): Effect.Effect<A, NotFound> => {
+  const text = form.get(name) ?? ""
+  return text === nilUuid ? new NotFound() : Effect.mapError(Schema.decode(id)(text), () => new NotFound())
+}
 
 /** The ids of a form's fields whose names begin with the prefix, for example of its checkboxes. A malformed id is NotFound. */
 export const idsOf = <A>(

@@ -37,8 +37,8 @@ export type NewEntity = Data.TaggedEnum<{
     readonly storeIds: ReadonlyArray<StoreId>
   }
   /**
-   * A copy of a product with its variants, pictures and values; without the handle, the search title, SKUs and barcodes, which name one
-   * product or variant. `attributes`: its title. `storeIds`: the stores of the product that the copy is added to.
+   * A copy of a product with its variants, pictures and values; without the handle, the search title, SKUs, barcodes and metafields of the
+   * type `id`, which name one product or variant. `attributes`: its title. `storeIds`: the stores of the product that the copy is added to.
    */
   Copy: {
     readonly id: EntityId
@@ -140,7 +140,7 @@ const decideProductCopy = (
   locked: LockedCatalog
 ): Decided<Refusal | PartsMoved> =>
   Either.flatMap(unlessAny(titledIssues("product", attributes, rules)), () =>
-    decideCopy({ id, productId, storeIds, values: valuesOf(attributes) }, locked)
+    decideCopy({ id, productId, storeIds, values: valuesOf(attributes) }, rules, locked)
   )
 
 const decideCollection = (

@@ -25,7 +25,7 @@ import { EntityUsesRepo } from "./EntityUsesRepo.ts"
 import { type HistoryFilter, maxHistoryEntries } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
 import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
-import { copyOf } from "./ProductCopy.ts"
+import { copyOf, withoutDrops } from "./ProductCopy.ts"
 import { type Projection, toProjections } from "./Projection.ts"
 import { decideAddition, makeDecideRemovals, PartsMoved } from "./StoreMembership.ts"
 
@@ -185,7 +185,7 @@ const makePartsOf = (catalog: CatalogRepo["Type"], find: ReturnType<typeof makeF
   )
 }
 
-/** Handles that are tried. Handles need not differ, but a shop refuses a second one. */
+/** Handles that are tried before one that ends with the entity's id. Handles need not differ, but a shop refuses a second one. */
 const maxHandles = 20
 
 /**
@@ -200,10 +200,10 @@ const makeWithHandle = (catalog: CatalogRepo["Type"]) => (accountId: AccountId, 
     const base = handleOfTitle(valueIn("title"))
     if (valueIn("handle") !== "" || base === "") return entity
     let handle = base
-    for (let number = 2; number <= maxHandles; number++) {
+    for (let number = 2; number <= maxHandles + 1; number++) {
       yield* catalog.lockHandle(accountId, handle)
       if ((yield* catalog.withHandle(accountId, handle)).length === 0) break
-      handle = `${base}-${number}`
+      handle = `${base}-${number <= maxHandles ? number : entity.id}`
     }
     return { ...entity, attributes: [...entity.attributes, { key: "handle", value: handle }] }
   })
@@ -212,6 +212,7 @@ const makeCreate = (
   catalog: CatalogRepo["Type"],
   find: ReturnType<typeof makeFind>,
   definitions: MetafieldDefinitions["Type"],
+  history: HistoryRepo["Type"],
   write: ReturnType<typeof makeWrite>
 ) => {
   const partsOf = makePartsOf(catalog, find)
@@ -223,7 +224,11 @@ const makeCreate = (
       Effect.gen(function* () {
         const entity = yield* withHandle(accountId, given)
         const rules = yield* definitions.rules(accountId)
-        return yield* Either.map(decideCreation(entity, rules)(locked), onAnyRevision)
+        const read =
+          entity._tag === "Copy"
+            ? withoutDrops(locked, yield* history.ofOpenDrops(accountId, [...locked.aggregates.keys()]))
+            : locked
+        return yield* Either.map(decideCreation(entity, rules)(read), onAnyRevision)
       })
     return yield* Effect.catchTag(writeWithParts(given.id, partsOf(given), decide), "RevisionConflict", Effect.die)
   })
@@ -427,7 +432,7 @@ const make = Effect.gen(function* () {
      * product. ValidationFailed: also if the id is taken (`id`), another variant of the product has the same option values, or the product to
      * copy is not on a store (`store_ids`). NotFound: the product, the entity whose gallery shows the picture, or a store does not exist.
      */
-    create: makeCreate(catalog, find, definitions, write),
+    create: makeCreate(catalog, find, definitions, history, write),
     /** Writes canonical values. `null` empties a value. */
     updateAttributes: Effect.fn("Drafts.updateAttributes")((id: EntityId, request: AttributesUpdate) =>
       update(id, { storeId: null }, request)

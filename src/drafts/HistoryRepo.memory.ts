@@ -122,6 +122,20 @@ export const layerHistoryRepoMemory = Layer.effect(
             })
           })
         }),
+      ofOpenDrops: (accountId, entityIds) =>
+        Effect.map(Ref.get(store), (state) =>
+          [...(state.get(accountId)?.drops.values() ?? [])]
+            .filter(({ nextStep, planned }) => nextStep !== null && planned.ends_at !== null)
+            .flatMap(({ effects }) => effects)
+            .filter(({ entityId, outcome }) => entityIds.includes(entityId) && (outcome ?? "applied") === "applied")
+            .map(({ entityId, field, overrideBefore, storeId, value }) => ({
+              entityId,
+              storeId,
+              key: field,
+              value,
+              before: overrideBefore
+            }))
+        ),
       list: (accountId, entityId, limit, { key, revision, storeId }) =>
         Effect.map(Ref.get(store), (state) => {
           const account = state.get(accountId)

@@ -20,6 +20,7 @@ import {
   type PublishEvent,
   ValueChange
 } from "./History.ts"
+import { type DroppedOverride, makeOfOpenDrops } from "./OpenDrops.sql.ts"
 
 /**
  * The author of a write. `by`: the actor, as `nameOf` returns it. `importId`: the import that the actor accepted. `dropId`: the drop
@@ -110,6 +111,11 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
       entityId: EntityId,
       revision: number
     ) => Effect.Effect<ReadonlyArray<ValueBeforeDrop>>
+    /** The overrides that drops have written to these entities, of the drops that will end. Later edits of them are not looked at. */
+    readonly ofOpenDrops: (
+      accountId: AccountId,
+      entityIds: ReadonlyArray<EntityId>
+    ) => Effect.Effect<ReadonlyArray<DroppedOverride>>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -159,6 +165,7 @@ export class HistoryRepo extends Context.Tag("catalog/HistoryRepo")<
 
       return {
         beforeEndedDrops: makeBeforeEndedDrops(sql),
+        ofOpenDrops: makeOfOpenDrops(sql),
         record: (accountId, { by, dropId, importId, undoOf }, changes, sequences, at) =>
           changes.length === 0
             ? Effect.void

@@ -3,8 +3,10 @@ import { type Aggregate, variantsByProduct } from "../catalog/Aggregate.ts"
 import type { Attributes, EntityKind } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, type StoreId } from "../model/Ids.ts"
+import type { KeyRules } from "../model/KeyRules.ts"
 import { uuidOf } from "../runtime/Identifiers.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
+import type { DroppedOverride } from "./OpenDrops.sql.ts"
 import { lockedGallery, PartsMoved } from "./StoreMembership.ts"
 
 /** The copy of an entity that belongs to a copied product. */
@@ -15,7 +17,7 @@ interface Copy {
   readonly values: Readonly<Record<string, string | null>>
 }
 
-/** The keys whose values name one product or variant. A copy gets its own values, or none. */
+/** The built-in keys whose values name one product or variant. A copy gets its own values, or none. */
 const namingKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
   product: ["title", "handle", "seo_title"],
   variant: ["sku", "barcode"],
@@ -27,8 +29,12 @@ const namingKeys: Readonly<Record<EntityKind, ReadonlyArray<string>>> = {
 export const copyOf = (productCopyId: EntityId, variantId: EntityId): EntityId =>
   EntityId.make(uuidOf(productCopyId, variantId))
 
-const copiedValues = (kind: EntityKind, attributes: Attributes) => {
-  const copied = Object.entries(attributes).filter(([key]) => !namingKeys[kind].includes(key))
+/** The type of metafields that name one product or variant: Shopify refuses a value that another one has. */
+const namingType = "id"
+
+const copiedValues = (kind: EntityKind, attributes: Attributes, rules: KeyRules) => {
+  const names = (key: string) => namingKeys[kind].includes(key) || rules.typeOf(kind, key, [attributes]) === namingType
+  const copied = Object.entries(attributes).filter(([key]) => !names(key))
   return {
     values: Object.fromEntries(copied.map(([key, { value }]) => [key, value])),
     types: Object.fromEntries(copied.flatMap(([key, { type }]) => (key.includes(".") ? [[key, type]] : [])))
@@ -40,11 +46,12 @@ const copyEntity = (
   original: Aggregate,
   { id, parentId, values }: Copy,
   storeIds: ReadonlyArray<StoreId>,
+  rules: KeyRules,
   locked: LockedCatalog
 ): Either.Either<ReadonlyArray<CatalogChange>, PartsMoved> =>
   Either.map(lockedGallery(original, locked), (gallery) => {
     const { attributes, kind, versions } = original
-    const canonical = copiedValues(kind, attributes)
+    const canonical = copiedValues(kind, attributes, rules)
     const onStores = versions.filter(({ storeId }) => storeIds.includes(storeId))
     const entries = gallery.map(({ mediaId, storeIds: shown }) => ({
       mediaId,
@@ -54,7 +61,7 @@ const copyEntity = (
       CatalogChange.CreateEntity({ id, kind, parentId, ...canonical, values: { ...canonical.values, ...values } }),
       ...onStores.flatMap(({ overrides, storeId }) => [
         CatalogChange.AddToStore({ entityId: id, storeId }),
-        CatalogChange.SetOverrides({ entityId: id, storeId, ...copiedValues(kind, overrides) })
+        CatalogChange.SetOverrides({ entityId: id, storeId, ...copiedValues(kind, overrides, rules) })
       ]),
       ...(entries.length === 0 ? [] : [CatalogChange.SetGallery({ entityId: id, entries })])
     ]
@@ -71,6 +78,7 @@ export const decideCopy = (
     storeIds,
     values
   }: Pick<Copy, "id" | "values"> & { readonly productId: EntityId; readonly storeIds: ReadonlyArray<StoreId> },
+  rules: KeyRules,
   locked: LockedCatalog
 ): Either.Either<ReadonlyArray<CatalogChange>, NotFound | ValidationFailed | PartsMoved> =>
   Either.gen(function* () {
@@ -82,12 +90,32 @@ export const decideCopy = (
       return yield* Either.left(ValidationFailed.at("store_ids", "the product is not on one of these stores"))
     const variants = variantsByProduct(locked.aggregates.values()).get(productId) ?? []
     const copies = [
-      yield* copyEntity(product, { id, parentId: null, values }, storeIds, locked),
+      yield* copyEntity(product, { id, parentId: null, values }, storeIds, rules, locked),
       ...(yield* Either.all(
         variants.map((variant) =>
-          copyEntity(variant, { id: copyOf(id, variant.id), parentId: id, values: {} }, storeIds, locked)
+          copyEntity(variant, { id: copyOf(id, variant.id), parentId: id, values: {} }, storeIds, rules, locked)
         )
       ))
     ]
     return copies.flat()
   })
+
+/**
+ * The state with the overrides before drops that have not ended: nothing would end their values on a copy. An override that was edited
+ * meanwhile stays.
+ */
+export const withoutDrops = (locked: LockedCatalog, dropped: ReadonlyArray<DroppedOverride>): LockedCatalog => {
+  const aggregates = new Map(locked.aggregates)
+  for (const { before, entityId, key, storeId, value } of dropped) {
+    const aggregate = aggregates.get(entityId)
+    if (aggregate === undefined) continue
+    const versions = aggregate.versions.map((version) => {
+      const { [key]: current, ...others } = version.overrides
+      return version.storeId === storeId && current?.value === value
+        ? { ...version, overrides: before === null ? others : { ...others, [key]: before } }
+        : version
+    })
+    aggregates.set(entityId, { ...aggregate, versions })
+  }
+  return { ...locked, aggregates }
+}

@@ -1,4 +1,4 @@
-import { isObject } from "./Vocabulary.ts"
+import { isObject, toSafeText } from "./Vocabulary.ts"
 
 /** Maximum characters of an answer's JSON. A batch, which has up to 500 results, may be longer. */
 export const maxCharacters = 60_000
@@ -138,19 +138,22 @@ export const cutValue = (record: Json, key: string, offset: number): string => {
   return smallest
 }
 
-/** The JSON of an answer that must keep all its rows: the values of every row are shortened until the answer fits. */
+/**
+ * The JSON of an answer that must keep all its rows: the values of every row are shortened until the answer fits. If there are so many rows
+ * that no values fit, rows are left out too, and `truncated_keys` names their list.
+ */
 export const cutPage = (answer: Json, rows: ReadonlyArray<string>, longest: number): string => {
-  let smallest = JSON.stringify(answer)
-  if (smallest.length <= Math.min(maxCharacters, longest)) return smallest
+  const uncut = JSON.stringify(answer)
+  if (uncut.length <= Math.min(maxCharacters, longest)) return uncut
   for (const caps of capsFrom(longest)) {
     const lists = rows.map((name) => {
       const list = answer[name]
       return [name, Array.isArray(list) ? list.map((row) => (isObject(row) ? withinCaps(row, caps) : row)) : list]
     })
-    smallest = JSON.stringify({ ...answer, ...Object.fromEntries(lists) })
-    if (smallest.length <= maxCharacters) break
+    const cut = JSON.stringify({ ...answer, ...Object.fromEntries(lists) })
+    if (cut.length <= maxCharacters) return cut
   }
-  return smallest
+  return cutRecord(answer, longest)
 }
 
 /** An answer with as many rows as fit, in paging order. `taken`: their number; `more`: some rows are left. */
@@ -214,7 +217,7 @@ export const cutBatch = (answer: Json): string => {
   const shortenTo = (characters: number) =>
     results.map((result) =>
       isObject(result) && isObject(result.error) && typeof result.error.message === "string"
-        ? { ...result, error: { ...result.error, message: beginning(result.error.message, characters) } }
+        ? { ...result, error: { ...result.error, message: toSafeText(result.error.message, characters) } }
         : result
     )
   let smallest = JSON.stringify({ ...answer, results: shortenTo(longestMessage) })

@@ -265,11 +265,11 @@ export const makeCalls = Effect.gen(function* () {
         ? carryOut(derived, args, args, undefined, requestId)
         : Effect.gen(function* () {
             const { accountId } = yield* CurrentActor
-            const { args: visible, cut, restore } = yield* boundTo(accountId, stores, args)
+            const { args: visible, conceal, cut, restore } = yield* boundTo(accountId, stores, args)
             const called = yield* carryOut(derived, args, visible, cut, requestId)
             return called._tag === "Answered"
               ? { ...called, json: restore(called.json) }
-              : { ...called, text: restore(called.text) }
+              : { ...called, text: restore(yield* conceal(called.text)) }
           })
     ).pipe(
       Effect.catchAllCause(toRefusal(derived, args, requestId)),

@@ -127,7 +127,8 @@ export const makePublishConfirmed = Effect.gen(function* () {
     context: ServerContext,
     call: Call
   ): Effect.Effect<CallOutcome | UserQuestion, never, CurrentActor> => {
-    if (isObject(args) && args.dry_run === true) return call(args)
+    // Also a value of another type, which is refused: the user would be asked about a call that cannot succeed.
+    if (isObject(args) && (args.dry_run ?? false) !== false) return call(args)
     if (showsForms(context)) return confirm(args, context, call)
     return Effect.flatMap(CurrentBounds, ({ confirmPublish }) =>
       confirmPublish ? Effect.succeed(cannotAsk(pages, args)) : call(args)

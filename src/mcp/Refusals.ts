@@ -110,7 +110,11 @@ const valueAt = (args: unknown, path: string) =>
 const sourcesOf = ({ tool }: DerivedTool, args: unknown, issues: ReadonlyArray<Issue>) => {
   const named = new Set(
     issues
-      .filter(({ path }) => !hasIds(valueAt(args, path)))
+      .filter(({ message, path }) => {
+        const value = valueAt(args, path)
+        // A channel that the call did not name can be refused too.
+        return value === undefined ? message.startsWith("is missing") : !hasIds(value)
+      })
       .map(({ path }) => path.replace(/\[\d+\]$/, "").replace(/^.*\./, ""))
   )
   return Object.entries(tool.idsFrom ?? {}).flatMap(([name, source]) =>

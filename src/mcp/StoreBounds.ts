@@ -19,11 +19,14 @@ export interface BoundedCall {
   readonly cut: (
     answer: Readonly<Record<string, unknown>>
   ) => Effect.Effect<Readonly<Record<string, unknown>>, NotFound>
+  /** Removes hidden ids that the caller did not send from the text of a refusal. */
+  readonly conceal: (text: string) => Effect.Effect<string>
   /** Puts the ids that the caller sent back into a text of the answer. */
   readonly restore: (text: string) => string
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const uuids = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
+const uuid = new RegExp(`^${uuids.source}$`)
 
 /** Arguments that hold ids of stores and masters. Values of attributes may look like ids, but are never replaced. */
 const idArguments = /(?:^|_)(?:channel|master|collection)_ids?$/
@@ -31,15 +34,22 @@ const idArguments = /(?:^|_)(?:channel|master|collection)_ids?$/
 /** Members that list the stores of a record, or the changes of a drop. If all items of such a list are hidden, so is the record. */
 const homes = new Set(["channels", "channel_ids", "changes"])
 
-/** All UUIDs in a value, in lower case, because arguments may have them in upper case. */
-const uuidsIn = (value: unknown, found: Set<string> = new Set()): Set<string> => {
+/** The member of a row that says in a sentence why it was refused, which may name other masters. */
+const isMessage = (name: string) => name === "message"
+
+/** All UUIDs in a value, in lower case, because arguments may have them in upper case; also those inside of messages. `name`: of the member. */
+const uuidsIn = (value: unknown, found: Set<string> = new Set(), name = ""): Set<string> => {
   if (typeof value === "string") {
     const lower = value.length === 36 ? value.toLowerCase() : ""
     if (uuid.test(lower)) found.add(lower)
-  } else if (Array.isArray(value)) for (const item of value) uuidsIn(item, found)
-  else if (isObject(value)) for (const member of Object.values(value)) uuidsIn(member, found)
+    else if (isMessage(name)) for (const id of value.match(uuids) ?? []) found.add(id)
+  } else if (Array.isArray(value)) for (const item of value) uuidsIn(item, found, name)
+  else if (isObject(value)) for (const [member, item] of Object.entries(value)) uuidsIn(item, found, member)
   return found
 }
+
+const concealed = (absent: ReadonlySet<string>, text: string) =>
+  text.replace(uuids, (id) => (absent.has(id) ? "(hidden from this connection)" : id))
 
 const isIn = (absent: ReadonlySet<string>, value: unknown) =>
   typeof value === "string" && absent.has(value.toLowerCase())
@@ -61,13 +71,14 @@ const gone = Symbol("gone")
 /** Members that hold ids. Other texts of the catalog may look like ids, but are never removed. */
 const idMembers = /(?:^|_)ids?$/
 
-/** Removes the hidden parts of a value. Returns `gone` if all of it is hidden. `isId`: a text here is an id. */
-const without = (absent: ReadonlySet<string>, value: unknown, isId = false): unknown => {
-  if (Array.isArray(value)) return value.map((item) => without(absent, item, isId)).filter((item) => item !== gone)
-  if (!isObject(value)) return isId && isIn(absent, value) ? gone : value
+/** Removes the hidden parts of a value. Returns `gone` if all of it is hidden. `name`: of the member that has the value. */
+const without = (absent: ReadonlySet<string>, value: unknown, name = ""): unknown => {
+  if (Array.isArray(value)) return value.map((item) => without(absent, item, name)).filter((item) => item !== gone)
+  if (typeof value === "string" && isMessage(name)) return concealed(absent, value)
+  if (!isObject(value)) return idMembers.test(name) && isIn(absent, value) ? gone : value
   const members: Array<readonly [string, unknown]> = []
   for (const [name, member] of Object.entries(value)) {
-    const left = without(absent, member, idMembers.test(name))
+    const left = without(absent, member, name)
     if (left === gone) return gone
     if (homes.has(name) && Array.isArray(member) && Array.isArray(left) && member.length > 0 && left.length === 0)
       return gone
@@ -77,15 +88,17 @@ const without = (absent: ReadonlySet<string>, value: unknown, isId = false): unk
   return { ...left, ...summedUp(left) }
 }
 
+const isPending = Schema.is(Schema.Struct({ pending_publish: Schema.Boolean }))
 const isPublishState = Schema.is(Schema.Struct({ pending_publish: Schema.Boolean, last_publish_status: PublishStatus }))
 const isMarketOnStore = Schema.is(
   Schema.Struct({ name: Schema.String, status: MarketStatus, web_presences: Schema.Unknown })
 )
 
 /** Members that summarize a record's channels (publish state, or a market's name and status), from the visible channels. */
-const summedUp = ({ channels }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+const summedUp = (record: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+  const { channels } = record
   if (!Array.isArray(channels)) return {}
-  if (channels.every(isPublishState)) {
+  if (isPublishState(record) && channels.every(isPublishState)) {
     const { lastPublishStatus, pendingPublish } = rollUp(
       channels.map(({ last_publish_status, pending_publish }) => ({
         lastPublishStatus: last_publish_status,
@@ -94,6 +107,8 @@ const summedUp = ({ channels }: Readonly<Record<string, unknown>>): Readonly<Rec
     )
     return { pending_publish: pendingPublish, last_publish_status: lastPublishStatus }
   }
+  if (isPending(record) && channels.every(isPending))
+    return { pending_publish: channels.some(({ pending_publish }) => pending_publish) }
   const [first] = channels
   return isMarketOnStore(first) && channels.every(isMarketOnStore)
     ? { name: first.name, status: channels.some(({ status }) => status === "active") ? "active" : "draft" }
@@ -106,14 +121,12 @@ export const makeStoreBounds = Effect.map(
   ({ outside }) =>
     (accountId: AccountId, stores: ReadonlyArray<StoreId>, args: unknown): Effect.Effect<BoundedCall> =>
       Effect.gen(function* () {
-        const absent = yield* outside(accountId, stores, [...uuidsIn(args)])
-        const idOfSubstitute = new Map<string, string>()
-        const substituteOf = (id: string) => {
-          if (!absent.has(id.toLowerCase())) return undefined
-          const substitute = randomUUID()
-          idOfSubstitute.set(substitute, id)
-          return substitute
-        }
+        const sent = uuidsIn(args)
+        const absent = yield* outside(accountId, stores, [...sent])
+        // One for each id, so that an id that is given twice is refused as any other. Answers have ids in lower case.
+        const substitutes = new Map<string, string>([...absent].map((id) => [id, randomUUID()]))
+        const idOfSubstitute = new Map(Array.from(substitutes, ([id, substitute]) => [substitute, id]))
+        const substituteOf = (id: string) => substitutes.get(id.toLowerCase())
         return {
           args: replaceIds(args, substituteOf, false),
           cut: (answer) =>
@@ -121,8 +134,11 @@ export const makeStoreBounds = Effect.map(
               const left = without(yield* outside(accountId, stores, [...uuidsIn(answer)]), answer)
               return isObject(left) ? left : yield* new NotFound()
             }),
-          restore: (text) =>
-            [...idOfSubstitute].reduce((restored, [substitute, id]) => restored.replaceAll(substitute, id), text)
+          conceal: (text) =>
+            Effect.map(outside(accountId, stores, text.match(uuids) ?? []), (hidden) =>
+              concealed(new Set([...hidden].filter((id) => !sent.has(id))), text)
+            ),
+          restore: (text) => text.replace(uuids, (id) => idOfSubstitute.get(id) ?? id)
         }
       })
 )

@@ -11,7 +11,11 @@ export type PublishError = typeof PublishError.Type
 /** The code while a publish waits, because the store's whole platform does not answer. */
 export const delayedCode = "PUBLISH_DELAYED"
 
-export const isDelayed = (error: PublishError | null): boolean => error?.code === delayedCode
+/** Why a publish waits for its platform, from the error of its last attempt; null: it does not. */
+export const delayOf = (error: PublishError | null): string | null =>
+  error?.code === delayedCode ? error.message : null
+
+export const isDelayed = (error: PublishError | null): boolean => delayOf(error) !== null
 
 /** Number of a store's versions by status. `pendingPublish`: number of versions, of any status, with unpublished changes. */
 export const PublishCounts = Schema.Struct({

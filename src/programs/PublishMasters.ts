@@ -5,6 +5,7 @@ import type { CurrentActor } from "../model/Actor.ts"
 import { CurrentBounds, includes } from "../model/ConnectionBounds.ts"
 import { NotFound, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
+import { isDelayed } from "../model/PublishState.ts"
 import type { PublicationRecord } from "../publishing/PublicationRecord.ts"
 import type { PublishAnswer, PublishedEntity, PublishedToStore } from "../publishing/PublishAnswer.ts"
 import { Publishing } from "../publishing/Publishing.ts"
@@ -46,7 +47,8 @@ const maxListed = 20
 const listSome = (ids: ReadonlyArray<EntityId>) => ({ count: ids.length, entity_ids: ids.slice(0, maxListed) })
 
 const upToDate: Outcome = { outcome: "nothing_to_publish", message: "the store already has this draft" }
-const requestedAlready: Outcome = { outcome: "pending", message: "a publish of this draft is already requested" }
+const requestedBefore = "a publish of this draft is already requested"
+const requestedAlready: Outcome = { outcome: "pending", message: requestedBefore }
 
 /** Why a channel was refused, and how to continue. Paths of issues are left out, because they are paths in a REST body. */
 const reasonOf = (error: RequestRefusal): string => {
@@ -69,7 +71,13 @@ const makeRequestOrPreview = Effect.gen(function* () {
         case "nothing_to_publish":
           return { ...answer, outcome: upToDate, publicationId: null }
         case "joined":
-          return { ...answer, outcome: requestedAlready }
+          return {
+            ...answer,
+            outcome:
+              answer.delay === null
+                ? requestedAlready
+                : { outcome: "pending", message: `${requestedBefore}, and waits: ${answer.delay}` }
+          }
         case "requested":
           return { ...answer, outcome: { outcome: "pending" } }
       }
@@ -151,13 +159,12 @@ const makePublishOne = Effect.gen(function* () {
     })
 })
 
-/** The outcome of a publish request, from its publication. */
-const settledOutcome = ({ error, state }: PublicationRecord): Outcome =>
-  state === "pending"
-    ? { outcome: "pending" }
-    : state === "published"
-      ? { outcome: "published" }
-      : { outcome: "failed", ...(error !== null && { message: `${error.message} (${error.code})` }) }
+/** The outcome of a publish request, from its publication. A publish is pending with a reason if it waits for the store's platform. */
+const outcomeOf = ({ error, state }: PublicationRecord): Outcome => {
+  if (state === "published") return { outcome: "published" }
+  const isExplained = error !== null && (state === "failed" || isDelayed(error))
+  return { outcome: state, ...(isExplained && { message: `${error.message} (${error.code})` }) }
+}
 
 const lineOf = ({ message, outcome, title }: PublishedEntity) =>
   `${title === undefined || title === "" ? "A master" : title}: ${outcome.replaceAll("_", " ")}${message === undefined ? "" : ` (${message})`}`
@@ -169,9 +176,12 @@ const makeFollow = Effect.gen(function* () {
   return (rows: Array<PublishedEntity>, requested: ReadonlyMap<PublicationId, number>) =>
     Effect.gen(function* () {
       const { report, waitMillis } = yield* PublishProgress
+      const { stores } = yield* CurrentBounds
       const open = new Map(requested)
       let done = 0
-      const tell = (row: PublishedEntity) => report(++done, rows.length, lineOf(row))
+      // A reason may name masters that the caller must not see. The answer has the reasons without these.
+      const tell = ({ message, ...row }: PublishedEntity) =>
+        report(++done, rows.length, lineOf(stores === null && message !== undefined ? { ...row, message } : row))
       const awaited = new Set(waitMillis > 0 ? requested.values() : [])
       yield* Effect.forEach(
         rows.filter((_, place) => !awaited.has(place)),
@@ -180,12 +190,14 @@ const makeFollow = Effect.gen(function* () {
       if (waitMillis <= 0 || open.size === 0) return
       const settle = (records: ReadonlyArray<PublicationRecord>) =>
         Effect.forEach(
-          records.filter(({ id, state }) => state !== "pending" && open.has(id)),
+          records.filter(({ error, id, state }) => open.has(id) && (state !== "pending" || isDelayed(error))),
           (record) => {
             const place = open.get(record.id) ?? 0
-            open.delete(record.id)
             const { message: _, ...row } = rows[place] as PublishedEntity
-            rows[place] = { ...row, ...settledOutcome(record) }
+            rows[place] = { ...row, ...outcomeOf(record) }
+            // A publish that waits may still end while the call waits.
+            if (record.state === "pending") return Effect.void
+            open.delete(record.id)
             return tell(rows[place])
           },
           { discard: true }

@@ -4,6 +4,7 @@ import { allAccounts, readsAll } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, type JobId, StoreId } from "../model/Ids.ts"
+import { delayedCode } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { PendingCount, PendingEntity } from "./PublicationRecord.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
@@ -51,9 +52,13 @@ export const makePendingScans = (sql: SqlClient): Pending => {
       ORDER BY e.id`
   )
 
-  const pendingUntil = findSingle(Schema.Struct({ count: Schema.Number, now: Timestamp }))(
+  const pendingUntil = findSingle(
+    Schema.Struct({ count: Schema.Number, delay: Schema.NullOr(Schema.String), now: Timestamp })
+  )(
     (accountId: AccountId, storeId: StoreId, until: Timestamp | null) => sql`
-      SELECT count(*) AS count, rfc3339(app_now()) AS now FROM publication p
+      SELECT count(*) AS count, rfc3339(app_now()) AS now,
+             min(p.error ->> 'message') FILTER (WHERE p.error ->> 'code' = ${delayedCode}) AS delay
+      FROM publication p
       WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending'
         AND (${until}::timestamptz IS NULL OR p.asked_at <= ${until}::timestamptz)`
   )

@@ -9,6 +9,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { AccountId, PublicationId, StoreId } from "../model/Ids.ts"
+import { delayedCode } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { type AttemptEnd, type BeginAttempts, ClaimedPublication, type ClaimRequest } from "./PublicationClaim.ts"
@@ -172,7 +173,7 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
                 t.store_id AS "storeId", t.draft_revision AS "draftRevision", t.content, t.actor, t.drop_id AS "dropId",
                 t.attempts, t.given_back AS "givenBack", t.lost, t.error,
                 -- The lease began at the claim. Its end is used, because Citus refuses the clock in RETURNING.
-                stamp_text(t.lease_until - ${leaseSeconds}::float8 * interval '1 second') AS "claimedAt",
+                stamp_text(plus_micros(t.lease_until, ${-Math.round(leaseSeconds * 1_000_000)}::bigint)) AS "claimedAt",
                 stamp_text(t.asked_at) AS "requestedAt", stamp_text(o.outage_until) AS "outageUntil"`
   })
 
@@ -328,11 +329,14 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
 /** The outcomes that a platform decides. */
 const answered: ReadonlySet<AttemptOutcome> = new Set(["published", "refused"])
 
-/** Statements that change a claimed publication. If another process has claimed it since, they change nothing. */
+/**
+ * Statements that change a claimed publication. If another process has claimed it since, they change nothing. `hasten` changes only those
+ * that are not claimed.
+ */
 export const makeClaimWrites = (
   sql: SqlClient,
   hints: WorkHints | undefined
-): Pick<Repo, "finish" | "giveBack" | "meetOutage" | "pin" | "postpone" | "renew"> => {
+): Pick<Repo, "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
   const tell = ({ accountId }: ClaimedPublication, delaySeconds = 0) =>
     hints?.add(accountId, delaySeconds) ?? Effect.void
 
@@ -384,12 +388,14 @@ export const makeClaimWrites = (
       ).pipe(Effect.zipLeft(tell(claimed, delaySeconds))),
     meetOutage: (claimed, reason, error, delaySeconds) =>
       Effect.gen(function* () {
-        const until = sql`app_now() + ${delaySeconds}::float8 * interval '1 second'`
-        // The store first, because several publications write it at the same time.
+        const delay = Math.round(delaySeconds * 1_000_000)
+        // The store first, because several publications write it at the same time. No delay if this publication is the only one that met the
+        // outage. It is multiplied, because a cluster refuses the clock in CASE.
         yield* sql`
           UPDATE store s
           SET outage_until = greatest(
-                s.outage_until, CASE WHEN s.outage_met_by <> ${claimed.id} THEN ${until} ELSE app_now() END
+                s.outage_until,
+                plus_micros(app_now(), ((s.outage_met_by <> ${claimed.id}) IS TRUE)::integer * ${delay}::bigint)
               ),
               outage_error = ${JSON.stringify(error)}::jsonb, outage_met_by = ${claimed.id}
           WHERE s.account_id = ${claimed.accountId} AND s.id = ${claimed.storeId}
@@ -398,10 +404,29 @@ export const makeClaimWrites = (
           claimed,
           { outcome: "unavailable", reason },
           sql`
-            error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + 1, next_attempt_at = ${until}`
+            error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + 1,
+            next_attempt_at = plus_micros(app_now(), ${delay}::bigint)`
         )
         yield* tell(claimed, delaySeconds)
         return isEnded
+      }).pipe(orDie),
+    hasten: (accountId, storeId, entityId) =>
+      Effect.gen(function* () {
+        if (entityId !== null)
+          yield* sql`
+            UPDATE store s SET outage_until = app_now()
+            WHERE s.account_id = ${accountId} AND s.id = ${storeId} AND s.outage_until > app_now()`
+        // Rows that another transaction has locked are skipped, because an attempt begins or ends there.
+        yield* sql`
+          UPDATE publication t SET next_attempt_at = app_now()
+          WHERE t.account_id = ${accountId} AND t.id = ANY(ARRAY(
+            SELECT p.id FROM publication p
+            WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending' AND p.claim IS NULL
+              AND p.next_attempt_at > app_now() AND p.error ->> 'code' = ${delayedCode}
+              AND ${entityId === null ? sql.literal("true") : sql`p.brings @> ARRAY[${entityId}::uuid]`}
+            FOR UPDATE SKIP LOCKED
+          ))`
+        yield* hints?.add(accountId) ?? Effect.void
       }).pipe(orDie),
     giveBack: (claimed) =>
       end(claimed, { outcome: "interrupted", reason: null }, sql`given_back = p.given_back + 1`).pipe(

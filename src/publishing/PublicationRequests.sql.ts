@@ -5,6 +5,7 @@ import { findAll, findOne, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
 import { type AccountId, EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
+import { PublishError } from "../model/PublishState.ts"
 import { KnownVersion, MemberVersion, PublicationContent } from "./PublicationContent.ts"
 import type { PublicationRequests } from "./PublicationsRepo.ts"
 
@@ -15,11 +16,13 @@ const byId = <Row extends { readonly id: EntityId }>(
 const toIds = (rows: ReadonlyArray<{ readonly id: EntityId }>): ReadonlySet<EntityId> =>
   new Set(rows.map(({ id }) => id))
 
+const Newest = Schema.Struct({ id: PublicationId, content: PublicationContent, error: Schema.NullOr(PublishError) })
+
 /** Statements for a publish request: they read its entities, insert the publication and find what must run before it. */
 export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undefined): PublicationRequests => {
-  const newest = findOne(withoutChecks(Schema.Struct({ id: PublicationId, content: PublicationContent })))(
+  const newest = findOne(withoutChecks(Newest))(
     (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
-      SELECT p.id, p.content FROM publication p
+      SELECT p.id, p.content, p.error FROM publication p
       WHERE p.account_id = ${accountId} AND p.entity_id = ${entityId} AND p.store_id = ${storeId}
         AND p.state = 'pending'
       ORDER BY p.sequence DESC

@@ -3,6 +3,7 @@ import type { VersionState } from "../catalog/Aggregate.ts"
 import { type MemoryAccount, type MemoryState, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
+import { delayOf, isDelayed } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
@@ -168,7 +169,9 @@ const makePendingScans = (
       const now = fromMillis(yield* Clock.currentTimeMillis)
       const isMeant = (each: MemoryPublication) =>
         isOpen(each) && each.storeId === storeId && (until === null || fromMillis(each.requestedAt) <= until)
-      return { count: all.filter(isMeant).length, now }
+      const meant = all.filter(isMeant)
+      const delays = meant.flatMap(({ error }) => delayOf(error) ?? [])
+      return { count: meant.length, delay: delays.sort()[0] ?? null, now }
     }),
   failedOf: (accountId, jobId) =>
     Effect.map(
@@ -323,7 +326,7 @@ const endOpen = (
 
 const makeClaimWrites = (
   store: Store
-): Pick<Repo, "finish" | "giveBack" | "meetOutage" | "pin" | "postpone" | "renew"> => {
+): Pick<Repo, "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
   /** Changes a claimed publication. False: this attempt does not hold the claim any more. */
   const update = (
     { accountId, claim, id }: ClaimedPublication,
@@ -391,6 +394,27 @@ const makeClaimWrites = (
           })
         return isEnded
       }),
+    hasten: (accountId, storeId, entityId) =>
+      Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+        updateAccount(store, accountId, (account) => {
+          const outage = account.outages.get(storeId)
+          const ended =
+            outage === undefined ? [] : [[storeId, { ...outage, until: Math.min(outage.until, millis) }] as const]
+          return {
+            ...account,
+            outages: new Map([...account.outages, ...(entityId === null ? [] : ended)]),
+            publications: account.publications.map((each) =>
+              isOpen(each) &&
+              each.storeId === storeId &&
+              each.claim === null &&
+              isDelayed(each.error) &&
+              (entityId === null || each.entityIds.includes(entityId))
+                ? { ...each, nextAttemptAt: Math.min(each.nextAttemptAt, millis) }
+                : each
+            )
+          }
+        })
+      ),
     giveBack: (claimed) =>
       Effect.asVoid(
         end(claimed, { outcome: "interrupted", reason: null }, ({ givenBack }) => ({ givenBack: givenBack + 1 }))

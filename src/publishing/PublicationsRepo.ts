@@ -39,6 +39,13 @@ export interface NewPublication {
   readonly error: PublishError | null
 }
 
+/** The newest pending publication of an entity. `error`: of its last attempt. */
+export interface NewestPublication {
+  readonly id: PublicationId
+  readonly content: PublicationContent
+  readonly error: PublishError | null
+}
+
 /** The members that request publishes. */
 export type PublicationRequests = Pick<
   Context.Tag.Service<PublicationsRepo>,
@@ -69,7 +76,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       accountId: AccountId,
       entityId: EntityId,
       storeId: StoreId
-    ) => Effect.Effect<Option.Option<{ readonly id: PublicationId; readonly content: PublicationContent }>>
+    ) => Effect.Effect<Option.Option<NewestPublication>>
     /** Returns which of these entities have a pending publication to the store other than `id`. */
     readonly requestedAgain: (
       accountId: AccountId,
@@ -162,6 +169,11 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       error: PublishError,
       delaySeconds: number
     ) => Effect.Effect<boolean>
+    /**
+     * Publications to a store that wait because its platform did not answer (`isDelayed`): their next attempt can start at once. `entityId`:
+     * only those that write this entity or depend on it, and the pause of the store ends; null: all, after the platform has answered.
+     */
+    readonly hasten: (accountId: AccountId, storeId: StoreId, entityId: EntityId | null) => Effect.Effect<void>
     /** Ends an attempt that does not count against the limits. The next attempt can start at once. */
     readonly giveBack: (claimed: ClaimedPublication) => Effect.Effect<void>
     /** Ends the attempt and the publication. False: this attempt does not hold the claim any more, and nothing is written. */
@@ -192,12 +204,15 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       accountId: AccountId,
       ids: ReadonlyArray<EntityId>
     ) => Effect.Effect<ReadonlyArray<PendingEntity>>
-    /** Number of pending publications to a store that were requested until a time (null: until now), and the time now. */
+    /**
+     * Number of pending publications to a store that were requested until a time (null: until now), and the time now. `delay`: why some of
+     * them wait for the store's platform; null: none does.
+     */
     readonly pendingUntil: (
       accountId: AccountId,
       storeId: StoreId,
       until: Timestamp | null
-    ) => Effect.Effect<{ readonly count: number; readonly now: Timestamp }>
+    ) => Effect.Effect<{ readonly count: number; readonly delay: string | null; readonly now: Timestamp }>
     /** Number of failed publications that a job requested. */
     readonly failedOf: (accountId: AccountId, jobId: JobId) => Effect.Effect<number>
     /** Deletes publications that ended more than 30 days ago, with their attempts. Returns their number. */

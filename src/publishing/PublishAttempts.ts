@@ -4,6 +4,7 @@ import { samePublishable } from "../drafts/Aggregate.ts"
 import type { NotFound } from "../model/Errors.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
+import { PlatformAnswers } from "../platform/PlatformAnswers.ts"
 import { PlatformClient, type PlatformStore } from "../platform/PlatformClient.ts"
 import type { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import type { Publication, Published } from "../platform/Publication.ts"
@@ -67,6 +68,11 @@ interface PreparedAttempt {
   readonly push: Either.Either<Push, { readonly error: PublishError; readonly entityIds: ReadonlyArray<EntityId> }>
 }
 
+/** Whether the platform has answered a call of the attempt. */
+interface Answers {
+  any: boolean
+}
+
 /** The content that an attempt sends. */
 interface Ready {
   readonly content: PublicationContent
@@ -119,18 +125,22 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
     const faults = yield* FaultInjector
     const platform = yield* PlatformClient
 
+    const noteAnswer = Effect.flatMap(PlatformAnswers, ({ note }) => note)
     const readBack = (store: PlatformStore, publication: Publication) =>
-      Effect.zipLeft(Effect.either(platform.readBack(store, publication)), faults.at("readBack"))
+      Effect.zipLeft(
+        Effect.either(Effect.zipLeft(platform.readBack(store, publication), noteAnswer)),
+        faults.at("readBack")
+      )
 
     /** Decides after a failure that changed nothing. The attempts that count end after `most` of them. */
     const decideUnavailable = (
       claimed: ClaimedPublication,
       failure: PlatformUnavailable,
-      hasAnswered: boolean,
+      answers: Answers,
       most: number,
       last: PublishError | null
     ): Decision => {
-      if (isOutage(failure, hasAnswered) && secondsWaited(claimed) < Duration.toSeconds(outageLimit))
+      if (isOutage(failure, answers.any) && secondsWaited(claimed) < Duration.toSeconds(outageLimit))
         return { _tag: "Delay", error: failure }
       const attempts = countAttempts(claimed)
       if (attempts < most) return retryLater(failure)
@@ -139,7 +149,12 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
     }
 
     /** Reads back the outcome of earlier attempts. None: the store does not have the publication, so it may be sent again. */
-    const checkEarlierAttempts = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication) =>
+    const checkEarlierAttempts = (
+      claimed: ClaimedPublication,
+      store: PlatformStore,
+      publication: Publication,
+      answers: Answers
+    ) =>
       Effect.map(readBack(store, publication), (read): Option.Option<Decision> => {
         const attempts = countAttempts(claimed)
         const last = countedErrorOf(claimed)
@@ -151,11 +166,10 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
         }
         const failure = read.left
         if (failure._tag === "PlatformRefused") return Option.some(refuse(failure))
-        return Option.some(decideUnavailable(claimed, failure, false, maxPushes + maxReadings, last))
+        return Option.some(decideUnavailable(claimed, failure, answers, maxPushes + maxReadings, last))
       })
 
-    /** `hasAnswered`: the platform has answered a call of this attempt. */
-    const push = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication, hasAnswered: boolean) =>
+    const push = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication, answers: Answers) =>
       Effect.gen(function* () {
         if (endedInOutage(claimed)) return refuse(dropEnded)
         yield* faults.at("pushing")
@@ -167,7 +181,7 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
           case "PlatformRefused":
             return refuse(failure)
           case "PlatformUnavailable":
-            return decideUnavailable(claimed, failure, hasAnswered, maxPushes, null)
+            return decideUnavailable(claimed, failure, answers, maxPushes, null)
           case "PlatformOutcomeUnknown": {
             const read = yield* readBack(store, publication)
             // None may mean that the store has not finished. The next attempt begins with another read.
@@ -180,27 +194,33 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
     const decide = (
       claimed: ClaimedPublication,
       ready: Ready,
-      open: Effect.Effect<PlatformStore, NotFound | PlatformRefused>
+      open: Effect.Effect<PlatformStore, NotFound | PlatformRefused>,
+      answers: Answers
     ): Effect.Effect<readonly [Decision, Ready]> =>
       Effect.gen(function* () {
         const opened = yield* Effect.either(open)
         if (Either.isLeft(opened))
           return [opened.left._tag === "NotFound" ? { _tag: "GiveBack" } : refuse(opened.left), ready]
         const store = opened.right
-        if (claimed.attempts === 1) return [yield* push(claimed, store, ready.push.publication, false), ready]
-        const earlier = yield* checkEarlierAttempts(claimed, store, ready.push.publication)
+        if (claimed.attempts === 1) return [yield* push(claimed, store, ready.push.publication, answers), ready]
+        const earlier = yield* checkEarlierAttempts(claimed, store, ready.push.publication, answers)
         if (Option.isSome(earlier)) return [earlier.value, ready]
         const { content, push: next } = yield* prepare(claimed, true)
         if (Either.isLeft(next)) return [refuse(next.left.error), ready]
-        return [yield* push(claimed, store, next.right.publication, true), { content, push: next.right }]
+        return [yield* push(claimed, store, next.right.publication, answers), { content, push: next.right }]
       })
 
     return (claimed: ClaimedPublication, ready: Ready) =>
-      Effect.flatMap(access.read(claimed.accountId, claimed.storeId), ({ open, recordRefusal }) =>
-        Effect.tap(decide(claimed, ready, open), ([decision]) =>
-          decision._tag === "Refuse" ? recordRefusal(decision.error) : Effect.void
+      Effect.flatMap(access.read(claimed.accountId, claimed.storeId), ({ open, recordRefusal }) => {
+        const answers: Answers = { any: false }
+        const note = Effect.sync(() => {
+          answers.any = true
+        })
+        return decide(claimed, ready, open, answers).pipe(
+          Effect.tap(([decision]) => (decision._tag === "Refuse" ? recordRefusal(decision.error) : Effect.void)),
+          Effect.provideService(PlatformAnswers, { note })
         )
-      )
+      })
   })
 
 /** Runs one attempt of a claimed publication: prepares it, sends it and saves the result. Returns its failure, if it failed. */

@@ -51,8 +51,9 @@ type SelectedCursor = typeof SelectedCursor.Type
 
 const sizes = { first: 10, max: 200 }
 
-/** Delay between queries of the outcomes of publishes. */
+/** Delay between queries of the outcomes of publishes. In an outage they are far away, and many jobs may wait for them. */
 const lookSeconds = 1
+const lookSecondsInOutage = 10
 
 const errorOfGone =
   ([kind, ...others]: ReadonlyArray<EntityKind>) =>
@@ -126,11 +127,16 @@ export const makePublishJobKinds = Effect.gen(function* () {
 
   /** Waits for the publishes to a store that were requested until a time. Undefined: all have ended. */
   const waitUntil = (accountId: AccountId, storeId: StoreId, until: Timestamp) =>
-    Effect.map(repo.pendingUntil(accountId, storeId, until), ({ count }) =>
-      count === 0
-        ? undefined
-        : ({ _tag: "Wait", why: `the outcomes of ${count} publishes`, seconds: lookSeconds } as const)
-    )
+    Effect.map(repo.pendingUntil(accountId, storeId, until), ({ count, delay }) => {
+      if (count === 0) return undefined
+      return delay === null
+        ? ({ _tag: "Wait", why: `the outcomes of ${count} publishes`, seconds: lookSeconds } as const)
+        : ({
+            _tag: "Wait",
+            why: `the outcomes of ${count} publishes; the store's platform does not answer`,
+            seconds: lookSecondsInOutage
+          } as const)
+    })
 
   const waiting = anyKind({
     name: "publish_waiting",

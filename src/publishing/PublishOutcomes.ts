@@ -198,6 +198,12 @@ export const makeFinishPublication = Effect.gen(function* () {
     transaction.run(saveOutcome(claimed, content, end, outcome)).pipe(
       Effect.tap((isSaved) => Effect.sync(() => isSaved && metrics.publishAttempts.of(end.outcome).add(1))),
       Effect.tap((isSaved) => (isSaved ? faults.at("settled") : Effect.void)),
+      // The platform answers again, so no other publish need wait until its pause ends.
+      Effect.tap((isSaved) =>
+        isSaved && outcome._tag === "Published" && isDelayed(claimed.error)
+          ? transaction.run(repo.hasten(claimed.accountId, claimed.storeId, null))
+          : Effect.void
+      ),
       Effect.map((isSaved): FailedAttempt | undefined =>
         isSaved && outcome._tag === "Failed" ? { error: outcome.error, nextSeconds: null } : undefined
       ),

@@ -12,6 +12,7 @@ import { CurrentActor } from "../model/Actor.ts"
 import { type Attributes, type EntityKind, effective, titleOf, typeOf } from "../model/Attribute.ts"
 import { NotFound, PimLocked, RevisionConflict, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, type DropId, type EntityId, type JobId, PublicationId, type StoreId } from "../model/Ids.ts"
+import { delayOf } from "../model/PublishState.ts"
 import { filesOnly, type Store } from "../model/Store.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
@@ -28,7 +29,7 @@ import {
   pinDraft,
   toRepublishedContent
 } from "./PublicationContent.ts"
-import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
+import { type NewestPublication, type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 import type { PublishSignal } from "./PublishSignal.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
 
@@ -39,10 +40,14 @@ interface AnswerHead {
   readonly waiting: ReadonlyArray<EntityId>
 }
 
-/** The answer to a publish request. `joined`: an equal request is still open; the answer names its publication. */
+/**
+ * The answer to a publish request. `joined`: an equal request is still open; the answer names its publication. `delay`: why that one waits
+ * for the store's platform; null: it does not.
+ */
 export type RequestAnswer = AnswerHead &
   (
-    | { readonly outcome: "requested" | "joined"; readonly publicationId: PublicationId }
+    | { readonly outcome: "requested"; readonly publicationId: PublicationId }
+    | { readonly outcome: "joined"; readonly publicationId: PublicationId; readonly delay: string | null }
     | { readonly outcome: "nothing_to_publish" }
   )
 
@@ -232,14 +237,14 @@ const findWaiting = (
     .sort()
 }
 
-/** The decision on a request: insert a publication, join an open one, or do nothing. */
+/** The decision on a request: insert a publication, join an open one, or do nothing. `hasOpen`: a different one is open. */
 type PublishDecision = {
   readonly lockedTarget: LockedTarget
   readonly content: PublicationContent
   readonly head: AnswerHead
 } & (
-  | { readonly _tag: "New"; readonly withoutPlatformId: ReadonlyArray<EntityId> }
-  | { readonly _tag: "Open"; readonly publicationId: PublicationId }
+  | { readonly _tag: "New"; readonly withoutPlatformId: ReadonlyArray<EntityId>; readonly hasOpen: boolean }
+  | { readonly _tag: "Open"; readonly open: NewestPublication }
   | { readonly _tag: "Nothing" }
 )
 
@@ -284,10 +289,10 @@ const makeDecide = Effect.gen(function* () {
           const decided = { lockedTarget, content, head }
           const open = yield* repo.newest(accountId, entityId, storeId)
           if (Option.isSome(open) && isSameContent(open.value.content, content))
-            return Option.some(yield* act({ ...decided, _tag: "Open", publicationId: open.value.id }))
+            return Option.some(yield* act({ ...decided, _tag: "Open", open: open.value }))
           if (Option.isNone(open) && !isAgain && isPublished(content, version))
             return Option.some(yield* act({ ...decided, _tag: "Nothing" }))
-          return Option.some(yield* act({ ...decided, _tag: "New", withoutPlatformId }))
+          return Option.some(yield* act({ ...decided, _tag: "New", withoutPlatformId, hasOpen: Option.isSome(open) }))
         })
 
       // The entities to lock are read before the transaction, so that all locks are taken in one order. If one was missing, the
@@ -307,32 +312,35 @@ const makeRequest = (signal: PublishSignal) =>
   Effect.gen(function* () {
     const decide = yield* makeDecide
     const faults = yield* FaultInjector
+    const repo = yield* PublicationsRepo
     const saveRequest = yield* makeSaveRequest
+
+    const act = ({ entityId, storeId }: Target, { dropId, jobId }: RequestOptions, decided: PublishDecision) =>
+      Effect.gen(function* (): Effect.fn.Return<RequestAnswer, NotFound | ValidationFailed, CurrentActor> {
+        const { content, head, lockedTarget } = decided
+        // A person who publishes again need not wait for the pauses of an outage. An open publication runs before a new one.
+        const hasten = Effect.flatMap(CurrentActor, ({ accountId }) => repo.hasten(accountId, storeId, entityId))
+        switch (decided._tag) {
+          case "Open": {
+            const { error, id } = decided.open
+            yield* hasten
+            return { ...head, outcome: "joined", publicationId: id, delay: delayOf(error) }
+          }
+          case "Nothing":
+            return { ...head, outcome: "nothing_to_publish" }
+          case "New": {
+            if (decided.hasOpen) yield* hasten
+            const target = { entityId, storeId }
+            const requestedFor = { dropId: dropId ?? null, jobId: jobId ?? null }
+            const id = yield* saveRequest(lockedTarget, target, content, decided.withoutPlatformId, requestedFor)
+            return { ...head, outcome: "requested", publicationId: id }
+          }
+        }
+      })
 
     return (target: Target, options: RequestOptions, toContent: ToContent) =>
       Effect.gen(function* () {
-        const answer = yield* decide(
-          target,
-          options,
-          toContent,
-          (decided): Effect.Effect<RequestAnswer, NotFound | ValidationFailed, CurrentActor> => {
-            const { content, head, lockedTarget } = decided
-            switch (decided._tag) {
-              case "Open":
-                return Effect.succeed({ ...head, outcome: "joined", publicationId: decided.publicationId })
-              case "Nothing":
-                return Effect.succeed({ ...head, outcome: "nothing_to_publish" })
-              case "New":
-                return Effect.map(
-                  saveRequest(lockedTarget, target, content, decided.withoutPlatformId, {
-                    dropId: options.dropId ?? null,
-                    jobId: options.jobId ?? null
-                  }),
-                  (publicationId) => ({ ...head, outcome: "requested", publicationId })
-                )
-            }
-          }
-        )
+        const answer = yield* decide(target, options, toContent, (decided) => act(target, options, decided))
         yield* faults.at("requested")
         yield* afterCommit(signal.notify)
         return answer

@@ -54,6 +54,11 @@ const make = (options: PublishingOptions) =>
       pending: Effect.fn("Publishing.pending")(countPending),
       /** The first of them that are not requested yet, products first. NotFound: no such store. */
       waiting: Effect.fn("Publishing.waiting")(listWaiting),
+      /** Why publishes to a store of the actor's account wait for its platform; null: none does. */
+      delay: Effect.fn("Publishing.delay")(function* (storeId: StoreId) {
+        const { accountId } = yield* CurrentActor
+        return (yield* repo.pendingUntil(accountId, storeId, null)).delay
+      }),
       /**
        * Requests a publish of a batch of a store's unpublished drafts, beginning at a place, for a job. Products come first; they
        * include their variants and media. The kinds that need live products follow in later batches. Refused entities are

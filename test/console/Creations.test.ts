@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { EntityId } from "../../src/model/Ids.ts"
+import { EntityId, nilUuid } from "../../src/model/Ids.ts"
 import { actingAs, anEntity, Catalog, CatalogChange, CatalogChanges, Drafts, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { type Answer, ask, pagesServer, withNote } from "../oauth/PagesServer.ts"
@@ -95,10 +95,10 @@ layer(pagesServer({}, anyDatabase, disturbed), { excludeTestServices: true })("f
 
   it.effect("a second entity if somebody goes back to a form and types other values", () =>
     Effect.gen(function* () {
-      const { cookie, fill, send, valuesOf } = yield* aCreator
+      const { cookie, fill, send, shop, storesOf, valuesOf } = yield* aCreator
       const { answer, form } = yield* fill("/products/new", { title: "Lantern", sku: "L-1", price: "19.90" })
       const first = leadsTo(answer)
-      for (const values of [{ title: "Torch" }, { sku: "L-2" }, { price: "20" }]) {
+      for (const values of [{ title: "Torch" }, { sku: "L-2" }, { price: "20" }, { [`store-${shop.id}`]: "yes" }]) {
         const again = yield* send("/products/new", { ...form, ...values })
         assert.strictEqual(again.status, 409)
         assert.deepStrictEqual(problemsIn(again), [
@@ -108,10 +108,11 @@ layer(pagesServer({}, anyDatabase, disturbed), { excludeTestServices: true })("f
         assert.notStrictEqual(hidden.id, form.id)
         const second = leadsTo(yield* send("/products/new", { ...form, ...values, ...hidden }))
         assert.strictEqual(second, `/entity?id=${hidden.id}&note=created`)
+        assert.deepStrictEqual(yield* storesOf(String(hidden.id)), `store-${shop.id}` in values ? [shop.id] : [])
       }
       assert.strictEqual(leadsTo(yield* send("/products/new", form)), first)
       assert.strictEqual((yield* valuesOf(idIn(first))).title, "Lantern")
-      assert.match(textOf(yield* ask("/products?search=Lantern", { cookie })), /3 rows on this page/)
+      assert.match(textOf(yield* ask("/products?search=Lantern", { cookie })), /4 rows on this page/)
       const address = `/variants/new?of=${idIn(first)}`
       const large = yield* fill(address, { "option-name": "Size", "option-former": "S", "option-0": "L" })
       // The product has an option since, which is what the form has created.
@@ -389,6 +390,45 @@ layer(pagesServer({}, anyDatabase, disturbed), { excludeTestServices: true })("f
       const second = leadsTo(yield* send("/products/copy", { ...form, title: "Bivouac", ...hidden }))
       assert.strictEqual((yield* valuesOf(idIn(second))).title, "Bivouac")
       assert.strictEqual((yield* valuesOf(idIn(made))).title, "Tarp")
+      const { [`store-${shop.id}`]: _, ...nowhere } = form
+      const elsewhere = yield* send("/products/copy", nowhere)
+      assert.strictEqual(elsewhere.status, 409)
+      assert.deepStrictEqual(problemsIn(elsewhere), problemsIn(other))
+      const third = leadsTo(
+        yield* send("/products/copy", { ...nowhere, ...sectionsOf(elsewhere.text, "/products/copy").hidden })
+      )
+      assert.deepStrictEqual(yield* storesOf(idIn(third)), [])
+      assert.deepStrictEqual(yield* storesOf(idIn(made)), [shop.id])
+    })
+  )
+
+  it.effect("one copy of a form that is sent twice at once, or again after the original was deleted", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, open, send } = yield* aCreator
+      const original = yield* anEntity("product", { title: "Hammock" }).pipe(actingAs(actor))
+      const { hidden } = sectionsOf((yield* open(`/products/copy?of=${original}`)).text, "/products/copy")
+      const form: Form = { ...hidden, title: "Swing" }
+      const made = `/entity?id=${form.id}&note=created`
+      const answers = yield* Effect.replicateEffect(send("/products/copy", form), 5).pipe(
+        Effect.withConcurrency("unbounded")
+      )
+      assert.deepStrictEqual(answers.map(leadsTo), Array(5).fill(made))
+      yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
+        apply([CatalogChange.DeleteEntity({ entityId: original })])
+      ).pipe(actingAs(actor), Effect.orDie)
+      assert.strictEqual(leadsTo(yield* send("/products/copy", form)), made)
+      assertNotThere(yield* send("/products/copy", { ...form, title: "Sling" }))
+      assert.match(textOf(yield* ask("/products?search=Swing", { cookie })), /1 row on this page/)
+    })
+  )
+
+  it.effect("the suggested title of a copy ends before the character that has no room", () =>
+    Effect.gen(function* () {
+      const { actor, open } = yield* aCreator
+      const long = yield* anEntity("product", { title: `${"x".repeat(246)}${"\u{1f45f}".repeat(9)}` }).pipe(
+        actingAs(actor)
+      )
+      assert.strictEqual(valueIn(yield* open(`/products/copy?of=${long}`), "title"), `Copy of ${"x".repeat(246)}`)
     })
   )
 
@@ -438,7 +478,10 @@ layer(pagesServer({}, anyDatabase, disturbed), { excludeTestServices: true })("f
       const { hidden } = sectionsOf((yield* open("/products/new")).text, "/products/new")
       assertForeignForm(yield* send("/products/new", { ...hidden, csrf: "x", title: "Lantern" }))
       assertForeignForm(yield* send("/products/new", { ...hidden, title: "Lantern" }, stranger.cookie))
-      assertNotThere(yield* send("/products/new", { ...hidden, id: "x", title: "Lantern" }))
+      for (const id of ["x", nilUuid]) {
+        assertNotThere(yield* send("/products/new", { ...hidden, id, title: "Lantern" }))
+        assertNotThere(yield* send("/products/copy", { ...hidden, id, of: creator.tent, title: "Lantern" }))
+      }
       assertNotThere(yield* send("/variants/new", { ...hidden, of: stranger.tent, "option-0": "L" }))
       yield* aReview(creator)
       const locked = yield* send("/products/new", { ...hidden, title: "Lantern" })

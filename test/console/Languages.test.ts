@@ -372,6 +372,10 @@ it("messages of services are translated with their values, and with what stands 
       "The store's platform cannot be reached: it did not answer in time. The publish is tried again for up to 24 hours.",
       "Die Plattform des Shops ist nicht erreichbar: sie hat nicht rechtzeitig geantwortet. Es wird bis zu 24 Stunden lang weiter versucht."
     ],
+    [
+      "the outcomes of 2 publishes; the store's platform does not answer",
+      "zu den Ergebnissen von 2 Veröffentlichungen; die Plattform des Shops antwortet nicht"
+    ],
     ["The price must be at least 0.", "The price: muss mindestens 0 sein."],
     ["This value must be at least 0.", "Dieser Wert: muss mindestens 0 sein."],
     ["The earlier value must be at least 0.", "Der frühere Wert: muss mindestens 0 sein."],

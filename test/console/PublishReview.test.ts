@@ -113,10 +113,13 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
       const apply = (...changes: ReadonlyArray<CatalogChange>) =>
         Effect.flatMap(CatalogChanges, (service) => service.apply(changes)).pipe(actingAs(actor))
       const textOfPage = Effect.map(ask(`/entity?id=${stove}`, { cookie }), textOf)
+      const now = `aria-label="Try again now: ${shop.domain}">Try again now</button>`
       yield* apply(CatalogChange.DelayPublish({ ...on, error }))
       assert.notInclude(yield* textOfPage, "waits.", "no publish is pending")
       yield* apply(CatalogChange.RequestPublish(on), CatalogChange.DelayPublish({ ...on, error }))
-      assert.include(yield* textOfPage, `The publish to Tarn &amp; Tern waits. ${error.message}`)
+      assert.include(yield* textOfPage, `The publish to Tarn &amp; Tern waits. ${error.message} Try again now`)
+      // The button is beside the reason, and in the table of the stores.
+      assert.lengthOf((yield* ask(`/entity?id=${stove}`, { cookie })).text.split(now), 3)
       yield* apply(CatalogChange.AcceptPublish(on))
       assert.notInclude(yield* textOfPage, "waits.")
     })

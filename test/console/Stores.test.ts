@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { DemoFailures } from "../../src/demo/DemoFailures.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { ImportId, JobId } from "../../src/model/Ids.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
@@ -213,6 +214,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
         `<p>A job works on this store: <a href="${job}">Publish all changes to tarn.demo.example</a>.</p>`
       )
       assert.notInclude(busy.text, 'action="/stores/publish')
+      assert.notInclude(busy.text, "cannot be reached")
       const begun = yield* assertPage(job, cookie)
       assert.match(
         textOf(begun),
@@ -238,6 +240,32 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       )
       assert.match(textOf(yield* assertPage("/jobs", cookie)), /Publish all changes to Tarn &amp; Tern Done 3 items/)
       assert.notInclude(lamp, lamps)
+    })
+  )
+
+  it.effect("says why publishes to a store wait for its platform, also where they are requested", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, cookie, shop, stove } = yield* aMerchant
+      yield* Effect.flatMap(DemoShops, (shops) =>
+        shops.fail({ accountId, storeId: shop.id }, { kind: "error", percent: 100, delayMillis: 0 })
+      )
+      yield* Effect.gen(function* () {
+        const { apply } = yield* CatalogChanges
+        const publishing = yield* Publishing
+        yield* apply([CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Fell & Son" } })])
+        assert.strictEqual((yield* publishing.request(stove, shop.id)).outcome, "requested")
+        yield* Effect.raceFirst(
+          Effect.repeat(Effect.delay(publishing.delay(shop.id), "5 millis"), { until: (delay) => delay !== null }),
+          publishing.work
+        )
+      }).pipe(actingAs(actor))
+      const why =
+        "The store's platform cannot be reached: it reports an internal error. The publish is tried again for up to 24 hours."
+      assert.include(textOf(yield* assertPage("/stores", cookie)), `1 to publish ${why} Publish all changes`)
+      assert.include(
+        textOf(yield* assertPage(`/stores/publish?id=${shop.id}`, cookie)),
+        `There is nothing to publish. 1 is being published already. ${why}`
+      )
     })
   )
 

@@ -284,6 +284,13 @@ for (const engine of featureServiceEngines) {
             assert.isUndefined(yield* handleOf("!!!"))
             assert.strictEqual(yield* handleOf(`a${"\u{20000}".repeat(120)}`), `a${"\u{20000}".repeat(99)}`)
             assert.strictEqual(yield* handleOf("Tent", { handle: "own" }), "own")
+            const many = yield* Effect.replicateEffect(handleOf("x".repeat(250)), 23)
+            assert.deepStrictEqual(
+              many.slice(0, 20),
+              many.slice(0, 20).map((_, index) => `${"x".repeat(200)}${index === 0 ? "" : `-${index + 1}`}`)
+            )
+            for (const handle of many.slice(20)) assert.match(handle ?? "", /^x{200}-[0-9a-f-]{36}$/)
+            assert.lengthOf([...new Set(many)], 23)
           })
         )
       )

@@ -5,10 +5,12 @@ import { firstPart, Undo } from "../../src/connections/Undo.ts"
 import { makeUndoEdit } from "../../src/console/entities/UndoEdits.ts"
 import { wordsIn } from "../../src/console/languages/Words.tsx"
 import { DemoFailures } from "../../src/demo/DemoFailures.ts"
+import { NewEntity } from "../../src/drafts/Creation.ts"
+import { copyOf } from "../../src/drafts/ProductCopy.ts"
 import type { Drop } from "../../src/drops/Drop.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import type { Actor } from "../../src/model/Actor.ts"
-import { ConnectionId, type DropId } from "../../src/model/Ids.ts"
+import { ConnectionId, type DropId, EntityId } from "../../src/model/Ids.ts"
 import { fromMillis, plusMicros } from "../../src/model/Timestamp.ts"
 import { layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
@@ -76,13 +78,22 @@ const aSale = Effect.gen(function* () {
       assert.strictEqual(outcome._tag, "Undone")
       return yield* price
     })
-    const price = Effect.map(drafts.get(small, store.id), ({ attributes, overridden }) => ({
-      value: attributes.find(({ key }) => key === "price")?.value,
-      own: overridden.includes("price")
-    }))
+    const priceOf = (id: EntityId) =>
+      Effect.map(drafts.get(id, store.id), ({ attributes, overridden }) => ({
+        value: attributes.find(({ key }) => key === "price")?.value,
+        own: overridden.includes("price")
+      }))
+    const price = priceOf(small)
+    /** Copies the product. Returns the price of the variant's copy. */
+    const copied = Effect.gen(function* () {
+      const id = yield* mintId(EntityId)
+      const attributes = [{ key: "title", value: "Copy of Tent" }]
+      yield* drafts.create(NewEntity.Copy({ id, productId: tent, attributes, storeIds: [store.id] }))
+      return yield* priceOf(copyOf(id, small))
+    })
     const start = Effect.zipRight(advance(hour), until("applied"))
     const end = Effect.zipRight(advance(hour), until("reverted"))
-    return { actor, agent, end, start, store, until, undone, price, taken, write }
+    return { actor, agent, copied, end, start, store, until, undone, price, taken, write }
   }).pipe(actingAs(actor))
 }).pipe(Effect.orDie)
 
@@ -98,6 +109,35 @@ for (const engine of serviceEngines) {
       Layer.provideMerge(layerMovableClock)
     )
     layer(TestLayer, { excludeTestServices: true })((it) => {
+      it.effect(
+        "a copy that is made while the drop lasts has the value before the drop, or one that was written since",
+        () =>
+          inSale(({ actor, copied, end, start, write }) =>
+            Effect.gen(function* () {
+              yield* start
+              assert.deepStrictEqual(yield* copied, { value: "10.00", own: true })
+              yield* write(actor, "9.00")
+              assert.deepStrictEqual(yield* copied, { value: "9.00", own: true })
+              yield* write(actor, "8.00")
+              yield* end
+              assert.deepStrictEqual(yield* copied, { value: "10.00", own: true })
+            })
+          )
+      )
+
+      it.effect("a copy inherits the catalog's value if the store did before the drop", () =>
+        inSale(({ actor, copied, end, price, start, write }) =>
+          Effect.gen(function* () {
+            yield* write(actor, null)
+            yield* start
+            assert.deepStrictEqual(yield* price, { value: "8.00", own: true })
+            assert.deepStrictEqual(yield* copied, { value: "12.00", own: false })
+            yield* end
+            assert.deepStrictEqual(yield* copied, { value: "12.00", own: false })
+          })
+        )
+      )
+
       it.effect("an agent's, while the drop lasts, to the value of the drop, which its end takes back", () =>
         inSale(({ agent, end, price, start, undone, write }) =>
           Effect.gen(function* () {

@@ -7,8 +7,10 @@ import { notLinkedCode, unsettledCode } from "../../src/drops/DropStep.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
 import { DropId, EntityId, ImportId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
+import { isDelayed } from "../../src/model/PublishState.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import {
@@ -96,6 +98,16 @@ const live = ({ accountId }: Shop, storeId: StoreId, id: EntityId, key: string) 
     (records) => [...records].find(({ entityId }) => entityId === id)?.attributes[key]?.value
   )
 
+/** Waits until a publish of the variant to the store has met an outage. */
+const untilDelayed = ({ accountId, variant }: Shop, storeId: StoreId) =>
+  Effect.gen(function* () {
+    const repo = yield* PublicationsRepo
+    const { id } = yield* Effect.flatten(repo.newest(accountId, variant, storeId))
+    return yield* Effect.repeat(Effect.delay(repo.find(accountId, [id]), "10 millis"), {
+      until: ([record]) => isDelayed(record?.error ?? null)
+    })
+  })
+
 /** Runs due steps until the store's shop has this price of the variant. */
 const untilPrice = (shop: Shop, storeId: StoreId, value: string) =>
   Effect.repeat(Effect.zipRight(runDue, live(shop, storeId, shop.variant, "price")), {
@@ -164,6 +176,7 @@ type Needed =
   | DropsRepo
   | ImportLockRepo
   | Mirror
+  | PublicationsRepo
   | OwnDefinitions
   | Publishing
   | Stores
@@ -409,6 +422,7 @@ for (const engine of all) {
             yield* advance(hour)
             yield* until(drop.id, "applying")
             yield* untilPrice(shop, one.id, "8.00")
+            yield* untilDelayed(shop, two.id)
             yield* assertStays(drop.id)
             yield* (yield* Stores).unlink(two.domain)
             const failed = yield* until(drop.id, "failed")
@@ -421,7 +435,11 @@ for (const engine of all) {
             // The store is linked again after the end: it keeps its earlier price, and the drop's override is removed.
             yield* shops.repair({ accountId, storeId: two.id })
             yield* (yield* Stores).link({ domain: two.domain, platform: "demo" })
-            const ended = yield* until(drop.id, "failed")
+            yield* Effect.repeat(Effect.zipRight(runDue, get(drop.id)), {
+              until: ({ changes }) => changes[0]?.error?.code !== unsettledCode,
+              schedule: Schedule.spaced("10 millis")
+            })
+            const ended = yield* get(drop.id)
             assert.deepInclude(ended.changes[0], { outcome: "failed", error: endedTooEarly })
             yield* assertRestored(shop, two.id)
             yield* assertStays(drop.id)
@@ -438,6 +456,7 @@ for (const engine of all) {
             const drop = yield* aDrop([...price(shop, one.id), ...price(shop, two.id)])
             yield* advance(hour)
             yield* untilPrice(shop, one.id, "8.00")
+            yield* untilDelayed(shop, two.id)
             yield* advance(hour)
             yield* assertStays(drop.id)
             yield* shops.repair({ accountId, storeId: two.id })

@@ -2,10 +2,22 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Catalog } from "../../src/catalog/Catalog.ts"
 import { NewEntity } from "../../src/drafts/Creation.ts"
+import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
+import { CurrentActor } from "../../src/model/Actor.ts"
 import { EntityId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
 import type { Store } from "../../src/model/Store.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
-import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
+import {
+  actingAs,
+  anAccount,
+  anEntity,
+  CatalogChange,
+  CatalogChanges,
+  Drafts,
+  definedAs,
+  Publishing,
+  Stores
+} from "../../src/testing/index.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
 const nobody = EntityId.make(nilUuid)
@@ -172,6 +184,86 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual([nowhere.stores, nowhere.values.handle], [{}, "copy-of-tent-2"])
           })
         )
+      )
+      it.effect("a copy of a live product, and a copy of that, are published as products of their own", () =>
+        inAccount(() =>
+          Effect.gen(function* () {
+            const { store } = yield* (yield* Stores).link({ domain: "a.demo.example", platform: "demo" })
+            const on = [store]
+            const original = yield* anEntity("product", { title: "Tent", handle: "tent" }, { on })
+            const picture = yield* anEntity("media", { url: "https://cdn.example/front.png" }, { on })
+            for (const option1 of ["S", "L"])
+              yield* anEntity("variant", { title: option1, option1, sku: option1, price: "10" }, { on, of: original })
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.SetGallery({ entityId: original, entries: [{ mediaId: picture, storeIds: [store.id] }] })
+            ])
+            const { request, settle } = yield* Publishing
+            const publish = (id: EntityId) =>
+              Effect.gen(function* () {
+                const asked = yield* request(id, store.id)
+                assert(asked.outcome === "requested")
+                const [record] = yield* settle([asked.publicationId], () => Effect.void)
+                assert.strictEqual(record?.state, "published")
+              })
+            const { accountId } = yield* CurrentActor
+            const versionsOf = (id: EntityId) =>
+              Effect.gen(function* () {
+                const ids = [id, ...(yield* variantsOf(id))]
+                const { aggregates } = yield* (yield* DraftsRepo).read(accountId, ids, [])
+                return ids.map((each) => aggregates.get(each)?.versions[0])
+              })
+            yield* publish(original)
+            const first = yield* copy(original, [store.id])
+            const second = yield* copy(first, [store.id])
+            const never = {
+              accepted: null,
+              platformId: null,
+              lastPublishStatus: "never_published",
+              publishedAt: null,
+              mayBeLive: false,
+              pendingPublish: true
+            } as const
+            for (const version of [...(yield* versionsOf(first)), ...(yield* versionsOf(second))])
+              assert.deepInclude(version, never)
+            for (const id of [first, second]) yield* publish(id)
+            const live = yield* Effect.map(Effect.forEach([original, first, second], versionsOf), (all) => all.flat())
+            assert.lengthOf([...new Set(live.map((version) => version?.platformId))], 9)
+            for (const version of live)
+              assert.deepInclude(version, { lastPublishStatus: "published", pendingPublish: false })
+            const values = yield* contentOf(second)
+            assert.deepStrictEqual(values.gallery, [{ mediaId: picture, storeIds: [store.id] }])
+            assert.strictEqual(values.values.handle, "copy-of-tent-2")
+          })
+        )
+      )
+      it.effect(
+        "metafields of the type id are not copied, because a shop refuses a second one with the same value",
+        () =>
+          inAccount(([a]) =>
+            Effect.gen(function* () {
+              const types = { "custom.number": "id", "custom.fabric": "single_line_text_field" }
+              for (const kind of ["product", "variant"] as const) yield* definedAs(kind, types)
+              const values = { "custom.number": "4711", "custom.fabric": "Cotton" }
+              const product = yield* anEntity("product", { title: "Tent", ...values }, { on: [a] })
+              const variant = yield* anEntity("variant", { title: "S", ...values }, { on: [a], of: product })
+              for (const entityId of [product, variant])
+                yield* (yield* CatalogChanges).apply([
+                  CatalogChange.SetOverrides({
+                    entityId,
+                    storeId: a.id,
+                    values: { "custom.number": "4712", "custom.fabric": "Wool" }
+                  })
+                ])
+              const id = yield* copy(product, [a.id])
+              const stores = { "a.example": { "custom.fabric": "Wool" } }
+              assert.deepInclude(yield* contentOf(id), {
+                values: { title: "Copy of Tent", handle: "copy-of-tent", "custom.fabric": "Cotton" },
+                stores
+              })
+              const [first = nobody] = yield* variantsOf(id)
+              assert.deepInclude(yield* contentOf(first), { values: { title: "S", "custom.fabric": "Cotton" }, stores })
+            })
+          )
       )
       it.effect("a refused copy writes nothing", () =>
         inAccount((stores) =>

@@ -88,9 +88,9 @@ const stateOf = (ids: ReadonlyArray<EntityId>) =>
     return yield* Effect.forEach(ids, (id) => Effect.all([drafts.get(id, null), drafts.history(id, 250)]))
   })
 
-const fail = ({ accountId, store }: Shop) =>
+const fail = ({ accountId, store }: Shop, kind: "error" | "refuse" = "refuse") =>
   Effect.flatMap(DemoShops, (shops) =>
-    shops.fail({ accountId, storeId: store.id }, { kind: "refuse", percent: 100, delayMillis: 0 })
+    shops.fail({ accountId, storeId: store.id }, { kind, percent: 100, delayMillis: 0 })
   )
 
 const refused = {
@@ -451,6 +451,37 @@ for (const engine of featureServiceEngines) {
             assert.deepInclude(failed.masters?.[0], {
               outcome: "failed",
               message: `${refused.message} (${refused.code})`
+            })
+          })
+        )
+      )
+
+      it.effect("a publish that waits for the store's platform is pending, and says why", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { picture, store } = shop
+            const why =
+              "The store's platform cannot be reached: it reports an internal error. The publish is tried again for up to 24 hours."
+            yield* fail(shop, "error")
+            const publishing = yield* Publishing
+            const asked = yield* publishing.request(picture, store.id)
+            assert(asked.outcome === "requested")
+            const error = Effect.map(publishing.find([asked.publicationId]), ([record]) => record?.error?.code)
+            yield* Effect.raceFirst(
+              Effect.repeat(Effect.delay(error, "5 millis"), { until: (code) => code === "PUBLISH_DELAYED" }),
+              publishing.work
+            )
+            const masters = [{ master_id: picture, draft_revision: yield* revisionOf(picture) }]
+            const followed = yield* Effect.provideService(
+              publish({ masters, channel_ids: [store.id] }),
+              PublishProgress,
+              { waitMillis: 1_000, report: () => Effect.void }
+            )
+            assert.deepInclude(followed.masters?.[0], { outcome: "pending", message: `${why} (PUBLISH_DELAYED)` })
+            const again = yield* publishNow(picture, { channel_ids: [store.id] })
+            assert.deepInclude(again.stores?.[0], {
+              outcome: "pending",
+              message: `a publish of this draft is already requested, and waits: ${why}`
             })
           })
         )

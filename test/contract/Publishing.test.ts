@@ -12,6 +12,7 @@ import { plusMicros } from "../../src/model/Timestamp.ts"
 import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import type { DemoFailure } from "../../src/platform/demo/DemoShop.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { PlatformAnswers } from "../../src/platform/PlatformAnswers.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import {
   PlatformOutcomeUnknown,
@@ -64,6 +65,16 @@ const Quick = quickly({})
 
 /** The same, but attempts count also while the whole platform does not answer. */
 const Counting = quickly({ outageLimit: Duration.zero })
+
+/** The same, but the first pause of an outage is longer than a test. */
+const Patient = quickly({ firstDelay: Duration.hours(1), longestDelay: Duration.hours(1) })
+
+/** The error of a publication while the demo's shop fails. */
+const delayed = {
+  code: "PUBLISH_DELAYED",
+  message:
+    "The store's platform cannot be reached: it reports an internal error. The publish is tried again for up to 24 hours."
+}
 
 /** The number of attempts that count, after which a publication on a platform that does not answer fails. */
 const mostCounted = defaultPublishingOptions.maxPushes + defaultPublishingOptions.maxReadings
@@ -175,6 +186,13 @@ const untilTried = ({ accountId }: Shop, id: PublicationId, attempts: number) =>
   ).pipe(
     Effect.delay("5 millis"),
     Effect.repeat({ until: (record) => record.state !== "pending" || record.attempts >= attempts })
+  )
+
+/** Waits until an attempt of each has ended because the platform did not answer. */
+const untilDelayed = ({ accountId }: Shop, ids: ReadonlyArray<PublicationId>) =>
+  Effect.flatMap(PublicationsRepo, (repo) => repo.find(accountId, ids)).pipe(
+    Effect.delay("5 millis"),
+    Effect.repeat({ until: (records) => records.every(({ error }) => error?.code === delayed.code) })
   )
 
 /** Claims publications as a process that dies afterwards. */
@@ -309,7 +327,7 @@ for (const engine of featureServiceEngines) {
             const { product, store } = shop
             const publishing = yield* Publishing
             const first = yield* ask(product, store)
-            assert.deepStrictEqual(yield* ask(product, store), { ...first, outcome: "joined" })
+            assert.deepStrictEqual<unknown>(yield* ask(product, store), { ...first, outcome: "joined", delay: null })
             yield* set(product, { title: "Tent 2" })
             const second = yield* ask(product, store)
             assert.strictEqual(second.outcome, "requested")
@@ -898,9 +916,6 @@ for (const engine of featureServiceEngines) {
         inShop((shop) =>
           Effect.gen(function* () {
             const { product, small, store } = shop
-            const message =
-              "The store's platform cannot be reached: it reports an internal error. The publish is tried again for up to 24 hours."
-            const delayed = { code: "PUBLISH_DELAYED", message }
             const statesOf = Effect.gen(function* () {
               const { getProduct, getVariant } = yield* Programs
               const details = [yield* getProduct({ path: { id: product } }), yield* getVariant({ path: { id: small } })]
@@ -924,6 +939,128 @@ for (const engine of featureServiceEngines) {
               ["published", null]
             ])
             assert.strictEqual(yield* effects(shop), 1)
+          })
+        )
+      )
+
+      it.effect(
+        "a publish that is requested again in an outage is tried at once; when one succeeds, so are all others",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { store } = shop
+              const media = yield* Effect.forEach(["a", "b", "c"], (name) =>
+                anEntity("media", { url: `https://cdn.example/${name}.png` }, { on: [store] })
+              )
+              const [first] = media
+              assert(first !== undefined)
+              yield* fail(shop, "error")
+              const ids = yield* Effect.forEach(media, (id) => Effect.map(ask(id, store), idOf))
+              const settling = yield* Effect.fork(
+                Effect.provide(
+                  Effect.flatMap(Publishing, ({ settle }) => settle(ids, quiet)),
+                  Patient
+                )
+              )
+              yield* untilDelayed(shop, ids)
+              yield* repair(shop)
+              assert.deepInclude<object>(yield* ask(first, store), {
+                outcome: "joined",
+                publicationId: ids[0],
+                delay: delayed.message
+              })
+              assert.deepStrictEqual<unknown>(
+                (yield* Fiber.join(settling)).map(({ attempts, error, state }) => [attempts, error, state]),
+                ids.map(() => [2, null, "published"])
+              )
+              assert.strictEqual(yield* effects(shop), 3)
+            })
+          )
+      )
+
+      it.effect("in an outage a newer request of an entity is sent after the one that waits, without its pause", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            yield* fail(shop, "error")
+            const older = idOf(yield* ask(product, store))
+            const waiting = yield* Effect.fork(Effect.provide(settled(older), Patient))
+            yield* untilDelayed(shop, [older])
+            yield* set(product, { title: "Tent 2" })
+            yield* repair(shop)
+            const newer = yield* ask(product, store)
+            assert.strictEqual(newer.outcome, "requested")
+            assert.deepInclude(yield* Effect.provide(settled(idOf(newer)), Patient), {
+              state: "published",
+              attempts: 1
+            })
+            assert.deepInclude(yield* Fiber.join(waiting), { state: "published", attempts: 2 })
+            assert.strictEqual(yield* titleOf(shop, product), "Tent 2")
+            assert.deepStrictEqual(yield* stateOf(product, store), [false, "published"])
+          })
+        )
+      )
+
+      it.effect(
+        "only publications of the store that wait for its platform, and of the entity if one is named, are hastened",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { accountId, other, store } = shop
+              const repo = yield* PublicationsRepo
+              const requestOn = (to: { readonly id: StoreId }) =>
+                Effect.gen(function* () {
+                  const id = yield* anEntity("media", { url: "https://cdn.example/a.png" }, { on: [store, other] })
+                  return [id, idOf(yield* ask(id, to))] as const
+                })
+              const end = { outcome: "unavailable", reason: "server" } as const
+              const failing = { code: "PLATFORM_UNAVAILABLE", message: "It failed." }
+              const [entity, waits] = yield* requestOn(store)
+              const [, waitsToo] = yield* requestOn(store)
+              const [, counts] = yield* requestOn(store)
+              const [, elsewhere] = yield* requestOn(other)
+              yield* repo.postpone(yield* claimOneAndDie(3_600, counts), end, failing, 3_600)
+              const taken = yield* Effect.forEach([waits, waitsToo, elsewhere], (id) => claimOneAndDie(3_600, id))
+              for (const each of taken) assert.isTrue(yield* repo.meetOutage(each, "server", delayed, 3_600))
+              assert.isTrue(Option.isSome(yield* repo.outage(accountId, store.id)))
+              const all = [waits, waitsToo, counts, elsewhere]
+              const due = Effect.map(claimAndDie(3_600, ...all), (claimed) => claimed.map(({ id }) => id))
+              assert.deepStrictEqual(yield* due, [])
+              yield* repo.hasten(accountId, store.id, entity)
+              assert.isTrue(Option.isNone(yield* repo.outage(accountId, store.id)))
+              assert.deepStrictEqual(yield* due, [waits])
+              yield* repo.hasten(accountId, store.id, null)
+              assert.deepStrictEqual(yield* due, [waitsToo])
+              assert.deepStrictEqual(yield* due, [])
+            })
+          )
+      )
+
+      it.effect("a job says that its publishes wait for the store's platform", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { store } = shop
+            const { id } = yield* (yield* PublishJobs).all(store.id)
+            const { runDue } = yield* JobWorker
+            const why = Effect.map(
+              Effect.flatMap(Jobs, (jobs) => jobs.get(id)),
+              ({ waiting_for }) => waiting_for
+            )
+            yield* runDue
+            assert.strictEqual(yield* why, "the outcomes of 1 publishes")
+            yield* fail(shop, "error")
+            const settling = yield* Effect.fork(
+              Effect.provide(
+                Effect.flatMap(Publishing, ({ work }) => work),
+                Patient
+              )
+            )
+            yield* Effect.repeat(Effect.zipRight(runDue, Effect.delay(why, "20 millis")), {
+              until: (words) => words === "the outcomes of 1 publishes; the store's platform does not answer"
+            })
+            assert.strictEqual(yield* (yield* Publishing).delay(store.id), delayed.message)
+            assert.isNull(yield* (yield* Publishing).delay(shop.other.id))
+            yield* Fiber.interrupt(settling)
           })
         )
       )
@@ -1000,6 +1137,34 @@ for (const engine of featureServiceEngines) {
         )
       )
 
+      it.effect(
+        "an attempt counts if the platform has answered one of its calls, also if it can never be read back",
+        () =>
+          inShop(({ product, store }) =>
+            Effect.gen(function* () {
+              const platform = yield* PlatformClient
+              const failing = Effect.zipRight(
+                Effect.flatMap(PlatformAnswers, ({ note }) => note),
+                new PlatformUnavailable({ reason: "timeout" })
+              )
+              const halting = Layer.succeed(PlatformClient, {
+                ...platform,
+                publish: () => failing,
+                readBack: () => failing
+              })
+              const id = idOf(yield* ask(product, store))
+              assert.deepInclude(yield* Effect.provide(settled(id), Layer.provide(Quick, halting)), {
+                state: "failed",
+                attempts: mostCounted,
+                error: {
+                  code: "PLATFORM_UNAVAILABLE",
+                  message: "The store's platform cannot be reached: it did not answer in time. Tried 12 times."
+                }
+              })
+            })
+          )
+      )
+
       it.effect("a claim has the number of attempts that do not count, its time and that of the request", () =>
         inShop((shop) =>
           Effect.gen(function* () {
@@ -1026,18 +1191,13 @@ for (const engine of featureServiceEngines) {
       it.effect("an outage pauses all publishes to its store, and those that are requested meanwhile say why", () =>
         inShop((shop) =>
           Effect.gen(function* () {
-            const { accountId, collection, large, other, picture, product, small, store } = shop
-            yield* (yield* CatalogChanges).apply([
-              CatalogChange.AddToStore({ entityId: collection, storeId: other.id })
-            ])
-            yield* publish(product, store)
-            yield* set(product, { title: "Tent 2" })
-            for (const id of [large, small]) yield* set(id, { price: "3.00" })
-            yield* set(picture, { alt: "Two tents" })
+            const { accountId, other, store } = shop
+            const aTarp = anEntity("product", { title: "Tarp" }, { on: [store, other] })
+            const [one, two, three, four] = [yield* aTarp, yield* aTarp, yield* aTarp, yield* aTarp]
             const repo = yield* PublicationsRepo
-            const met = idOf(yield* ask(product, store))
-            const before = idOf(yield* ask(picture, store))
-            const underWay = idOf(yield* ask(small, store))
+            const met = idOf(yield* ask(one, store))
+            const before = idOf(yield* ask(two, store))
+            const underWay = idOf(yield* ask(three, store))
             const error = { code: delayedCode, message: "It does not answer." }
             const first = yield* claimOneAndDie(3_600, met)
             // A platform may fail for one record, so the first publication alone does not pause the store.
@@ -1050,17 +1210,18 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual(yield* repo.outage(accountId, store.id), Option.some(error))
             assert.deepStrictEqual(yield* repo.outage(accountId, other.id), Option.none())
 
-            const during = idOf(yield* ask(large, store))
-            const elsewhere = idOf(yield* ask(collection, other))
-            const { getVariant } = yield* Programs
-            for (const [{ stores }, why] of [
-              [yield* getVariant({ path: { id: large } }), error],
-              [yield* getVariant({ path: { id: small } }), null]
-            ] as const)
-              assert.deepStrictEqual(
-                stores.map(({ last_publish_error, last_publish_status }) => [last_publish_status, last_publish_error]),
-                [["pending", why]]
-              )
+            const during = idOf(yield* ask(four, store))
+            const elsewhere = idOf(yield* ask(one, other))
+            const { getProduct } = yield* Programs
+            for (const [id, why] of [
+              [three, null],
+              [four, error]
+            ] as const) {
+              const { stores } = yield* getProduct({ path: { id } })
+              const { last_publish_error, last_publish_status } =
+                stores.find((each) => each.store_id === store.id) ?? assert.fail()
+              assert.deepStrictEqual([last_publish_status, last_publish_error], ["pending", why])
+            }
             assert.deepStrictEqual(
               (yield* repo.find(accountId, [met, before, underWay, during])).map((record) => [
                 record.state,

@@ -9,8 +9,10 @@ import type { EventStream } from "../../src/events/EventStream.ts"
 import type { WorkChanges } from "../../src/events/WorkEvent.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { AccountId } from "../../src/model/Ids.ts"
+import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
-import { actingAs, anAccount } from "../../src/testing/index.ts"
+import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
 import { engines } from "../support/TestDatabase.ts"
 
 const times: EventTimes = { ...defaultEventTimes, pollInterval: "50 millis", collect: "20 millis" }
@@ -86,6 +88,38 @@ for (const { absent, layer, name } of engines)
         const [kept] = yield* transaction.run(beginJobs(accountId, 1))
         const message = yield* nextOf(stream)
         assert.oneOf(JSON.stringify(message), [JSON.stringify({ job: [kept?.id] }), '{"job":null}'])
+      }).pipe(Effect.provide(servicesOn(layer)))
+    )
+
+    it.scopedLive("report that a publish waits for the platform of its store", () =>
+      Effect.gen(function* () {
+        const { accountId, actor } = yield* anAccount({ name: "Mine" })
+        const repo = yield* PublicationsRepo
+        const asked = yield* Effect.gen(function* () {
+          const { store } = yield* (yield* Stores).link({ domain: "tern.demo.example", platform: "demo" })
+          const product = yield* anEntity("product", { title: "Tent" }, { on: [store] })
+          return yield* (yield* Publishing).request(product, store.id)
+        }).pipe(actingAs(actor), Effect.orDie)
+        assert(asked.outcome === "requested")
+        const [claimed] = yield* repo.claim({ limit: 1, maxPerStore: 1, leaseSeconds: 60, only: [asked.publicationId] })
+        assert(claimed !== undefined)
+        const stream = yield* aStream(accountId)
+        // Changes of an account are announced from then on.
+        const sql = yield* SqlClient.SqlClient
+        yield* Effect.repeat(
+          Effect.delay(sql`SELECT FROM watched_account WHERE account_id = ${accountId}`, "5 millis"),
+          {
+            until: (rows) => rows.length > 0
+          }
+        )
+        const error = { code: "PUBLISH_DELAYED", message: "It did not answer." }
+        assert.isTrue(yield* repo.meetOutage(claimed, "server", error, 60))
+        yield* beginJobs(accountId, 1)
+        const heard = yield* until(stream, "job")
+        assert.includeMembers(
+          heard.flatMap((message) => Object.keys(message)),
+          ["publish"]
+        )
       }).pipe(Effect.provide(servicesOn(layer)))
     )
 

@@ -63,6 +63,30 @@ describe("results that are too long", () => {
     )
   })
 
+  it("a page keeps all its rows, with shorter values; rows are left out only if no values fit", () => {
+    const rows = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({
+        master_id: `0190b4f0-0000-7000-8000-${String(index).padStart(12, "0")}`,
+        outcome: "would_publish",
+        changes: Array.from({ length: 20 }, (_, key) => ({ key: `custom.key_${key}`, live: null, new: text(200) }))
+      }))
+    const written = cutPage({ masters: rows(50) }, ["masters"], longestValue)
+    assert.isAtMost(written.length, maxCharacters)
+    const { masters, truncated_keys } = read(written) as {
+      readonly masters: ReadonlyArray<{ readonly master_id: string; readonly truncated_keys: ReadonlyArray<string> }>
+      readonly truncated_keys: unknown
+    }
+    assert.deepStrictEqual(
+      masters.map(({ master_id }) => master_id),
+      rows(50).map(({ master_id }) => master_id)
+    )
+    assert.include(masters[49]?.truncated_keys ?? [], "changes")
+    assert.isUndefined(truncated_keys)
+    const most = cutPage({ channels: rows(400) }, ["channels"], longestValue)
+    assert.isAtMost(most.length, maxCharacters)
+    assert.include(read(most).truncated_keys as ReadonlyArray<string>, "channels")
+  })
+
   it("lists are cut between rows, and their pages together are the whole list", () => {
     const rows = Array.from({ length: 90 }, (_, index) => ({
       id: index,
@@ -131,7 +155,10 @@ describe("results that are too long", () => {
     const cut = cutBatch({ filled: 0, results })
     const { results: said } = read(cut) as { results: ReadonlyArray<ReturnType<typeof failed>> }
     assert.strictEqual(said.length, 500)
-    for (const { error } of said) assert.isAtMost(error.message.length, 120)
+    for (const { error } of said) {
+      assert.isAtMost(error.message.length, 120)
+      assert.match(error.message, /…$/)
+    }
     assert.isAtMost(cut.length, maxBatchCharacters)
     const long = cutBatch({ results: results.map(() => failed(text(1_000), text(320))) })
     assert.isAtMost(long.length, maxBatchCharacters)

@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { Effect } from "effect"
-import { Publishing } from "../../src/testing/index.ts"
+import { actingAs, CatalogChange, CatalogChanges, Publishing } from "../../src/testing/index.ts"
 import { aConnection, ample, baseUrlOf, connectorWith, message, messageIn, portOf, send } from "./Connector.ts"
 import { aShop } from "./Shop.ts"
 
@@ -72,7 +72,7 @@ layer(connectorWith(ample), { excludeTestServices: true })("a publish", (it) => 
 
   it.effect("does not ask for a dry run, a refused call, or when there is nothing to publish", () =>
     Effect.gen(function* () {
-      const { files, mastersOf, token } = yield* aShop(1)
+      const { accountId, files, mastersOf, token } = yield* aShop(1)
       const [master] = yield* mastersOf
       assert(master !== undefined)
       const publish = publishWith(token, forms)
@@ -84,6 +84,13 @@ layer(connectorWith(ample), { excludeTestServices: true })("a publish", (it) => 
       assert.isTrue(absent.isError)
       const unknown = yield* publish({ ...master, more: 1 })
       assert.match(unknown.content[0].text, /^Invalid: more: is unknown;/)
+      const { token: confirmed } = yield* aConnection(accountId, "pim:publish", { confirmPublish: true })
+      for (const publishing of [publish, publishWith(token, {}), publishWith(confirmed, {})])
+        for (const dry_run of ["true", 1, [true]])
+          assert.strictEqual(
+            (yield* publishing({ ...master, dry_run })).content[0].text,
+            "Invalid: dry_run: must be true or false. Nothing was changed. Correct this and call publish_master_v1 again."
+          )
     })
   )
 
@@ -149,6 +156,47 @@ layer(connectorWith(ample), { excludeTestServices: true })("a publish", (it) => 
         channel_id: store.id
       })
       assert.strictEqual(structuredContent.last_publish_status, "never_published")
+    })
+  )
+
+  it.effect("of 50 masters with long values asks about all, and publishes all", () =>
+    Effect.gen(function* () {
+      const { actor, ids, mastersOf, store, token } = yield* aShop(50)
+      const line = "x".repeat(240)
+      yield* (yield* CatalogChanges)
+        .apply(
+          ids.map((entityId, place) =>
+            CatalogChange.SetAttributes({
+              entityId,
+              values: {
+                title: `${place} ${line}`,
+                handle: `${place}-${line}`,
+                description_html: line.repeat(20),
+                seo_title: line,
+                seo_description: line
+              }
+            })
+          )
+        )
+        .pipe(actingAs(actor))
+      const args = { masters: yield* mastersOf, channel_ids: [store.id] }
+      const outcomesIn = ({
+        structuredContent
+      }: {
+        structuredContent: { masters: ReadonlyArray<{ outcome: string }> }
+      }) => structuredContent.masters.map(({ outcome }) => outcome)
+      const publish = publishWith(token, forms)
+      const dry = yield* publish({ ...args, dry_run: true })
+      assert.deepStrictEqual(outcomesIn(dry), Array(50).fill("would_publish"))
+      assert.isAtMost(dry.content[0].text.length, 60_000)
+      assert.include(dry.structuredContent.masters[49].truncated_keys, "description_html")
+      const asked = yield* publish(args)
+      const lines: ReadonlyArray<string> = asked.inputRequests.publish.params.message.split("\n")
+      assert.lengthOf(
+        lines.filter((text) => text.endsWith(": publish for the first time")),
+        50
+      )
+      assert.deepStrictEqual(outcomesIn(yield* publish(args, accepted(asked))), Array(50).fill("pending"))
     })
   )
 

@@ -42,7 +42,7 @@ describe("a dry run as text", () => {
     )
   })
 
-  it("is limited to ten changes of a row, and 6,000 characters in all", () => {
+  it("is limited to ten changes of a row", () => {
     const row = (title: string, count: number) =>
       ({
         title,
@@ -53,8 +53,32 @@ describe("a dry run as text", () => {
     assert.lengthOf(one, 12)
     assert.strictEqual(one[1], `- key.0: "${"👟".repeat(79)}…" -> "${"x".repeat(79)}…"`)
     assert.strictEqual(one[11], "- and 15 more")
-    const many = publishText({ masters: Array.from({ length: 50 }, (_, place) => row(`Boots ${place}`, 25)) })
-    assert.lengthOf([...many], 6_000)
-    assert.isTrue(many.isWellFormed() && many.endsWith("…"))
+  })
+
+  it("shows fewer changes of each row, so that it names all rows", () => {
+    const rows = (length: number, changes: number) => ({
+      masters: Array.from({ length }, (_, place) => ({
+        title: `Boots ${place}`,
+        outcome: "would_publish" as const,
+        changes: Array.from({ length: changes }, (_, index) => change(`key.${index}`, "x".repeat(80), "y".repeat(80)))
+      }))
+    })
+    assert.deepStrictEqual(publishText(rows(15, 5)).split("\n").slice(0, 6), [
+      '"Boots 0": publish',
+      ...["key.0", "key.1", "key.2"].map((key) => `- ${key}: "${"x".repeat(80)}" -> "${"y".repeat(80)}"`),
+      "- and 2 more",
+      '"Boots 1": publish'
+    ])
+    assert.strictEqual(
+      publishText(rows(50, 25)),
+      Array.from({ length: 50 }, (_, place) => `"Boots ${place}": publish\n- changed values: 25`).join("\n")
+    )
+    const [row] = rows(1, 25).masters
+    const shortened = publishText({ masters: [{ outcome: "would_publish", ...row, truncated_keys: ["changes"] }] })
+    assert.match(shortened, /\n- and at least 15 more$/)
+    const refused = { outcome: "refused" as const, message: "👟".repeat(200) }
+    const cut = publishText({ masters: Array.from({ length: 50 }, () => refused) })
+    assert.lengthOf([...cut], 10_000)
+    assert.isTrue(cut.isWellFormed() && cut.endsWith("…"))
   })
 })

@@ -276,6 +276,7 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         for (const channel of variant.channel_ids)
           assert.include(early, `channel_ids: ${channel} is refused: its product ${variant.product_id} is not live`)
         assert.notInclude(early, "entity_id")
+        assert.notInclude(early, "gives channel_ids")
 
         yield* (yield* DemoFailures)
           .fail(samples.domain, { kind: "error", percent: 100, delayMillis: 0 })

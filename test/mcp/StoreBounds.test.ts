@@ -257,6 +257,35 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
         )
         assert.strictEqual(texts[0], texts[1], name)
       }
+      const several: ReadonlyArray<readonly [string, (id: string) => Args]> = [
+        [
+          "publish_master_v1",
+          (id) => ({
+            masters: [id, id.toLowerCase()].map((master_id) => ({ master_id, draft_revision: 1 })),
+            channel_ids: [samples.channel]
+          })
+        ],
+        [
+          "publish_master_v1",
+          (id) => ({ masters: [{ master_id: id, draft_revision: 1 }], channel_ids: [samples.channel] })
+        ],
+        [
+          "fill_completeness_gaps_v1",
+          (id) => ({
+            master_type: "product",
+            operations: [id, id].map((master_id) => ({ master_id, field: "vendor", value: "No" }))
+          })
+        ]
+      ]
+      for (const [name, argsOf] of several)
+        for (const inCase of [(id: string) => id, (id: string) => id.toUpperCase()]) {
+          const answers = yield* Effect.forEach([hidden, randomUUID()], (id) =>
+            Effect.map(callWith(limited)(name, argsOf(inCase(id))), ({ content, isError, structuredContent }) =>
+              JSON.stringify({ content, isError, structuredContent }).replaceAll(id, "ID")
+            )
+          )
+          assert.strictEqual(answers[0], answers[1], name)
+        }
     })
   )
 
@@ -367,6 +396,94 @@ layer(Layer.provideMerge(DemoSamples.layer, connectorWith(ample)), {
       assert.include(yield* refusedIn(limited, "xx"), `must be one of ${[...own].sort().join(", ")}:`)
       assert.isUndefined(yield* refusedIn(whole, foreign[0] ?? ""))
       assert.isDefined(yield* refusedIn(limited, foreign[0] ?? ""))
+    })
+  )
+
+  it.effect("a refused publish does not name masters that only other stores have", () =>
+    Effect.gen(function* () {
+      const { foreignStore, limited, samples, whole } = yield* bounded
+      const [product, collection] = yield* Effect.gen(function* () {
+        const [product, collection] = [
+          yield* anEntity("product", { title: "Elsewhere" }),
+          yield* anEntity("collection", { title: "Both" })
+        ]
+        yield* (yield* CatalogChanges).apply([
+          CatalogChange.AddToStore({ entityId: product, storeId: StoreId.make(foreignStore.id) }),
+          CatalogChange.AddToStore({ entityId: collection, storeId: StoreId.make(samples.channel) }),
+          CatalogChange.SetMembers({ collectionId: collection, productIds: [product] })
+        ])
+        return [product, collection]
+      }).pipe(actingAs({ _tag: "Cli", accountId: samples.accountId }), Effect.orDie)
+      const one = { master_id: collection, draft_revision: yield* draftRevision(limited, String(collection)) }
+      const textOf = (token: string, args: Args) =>
+        Effect.map(callWith(token)("publish_master_v1", args), ({ content }) => String(content[0]?.text))
+      const why = (name: string) =>
+        `product ${name} is not live on this store: publish it first, or take it out of the collection`
+      for (const args of [one, { masters: [one], channel_ids: [samples.channel] }]) {
+        assert.include(yield* textOf(whole, args), why(String(product)))
+        const text = yield* textOf(limited, args)
+        assert.include(text, why("(hidden from this connection)"))
+        assert.notInclude(text, String(product))
+      }
+      const { body, headers } = message("modern", "tools/call", {
+        name: "publish_master_v1",
+        arguments: { masters: [one], channel_ids: [samples.channel] }
+      })
+      const followed = (token: string) => {
+        const sent = JSON.parse(body)
+        sent.params._meta.progressToken = "p1"
+        return Effect.flatMap(portOf, (port) => send(port, { token, headers, body: JSON.stringify(sent) }))
+      }
+      assert.include((yield* followed(whole)).text, `"message":"A master: refused (${why(String(product))})"`)
+      const { text } = yield* followed(limited)
+      assert.include(text, '"message":"A master: refused"')
+      assert.notInclude(text, String(product))
+    })
+  )
+
+  it.effect("the answer to a write counts its own stores only, also for a master that no store has", () =>
+    Effect.gen(function* () {
+      const { foreignStore, limited, samples, whole } = yield* bounded
+      const [shared, nowhere] = yield* Effect.gen(function* () {
+        const ids = [yield* anEntity("collection", { title: "Same" }), yield* anEntity("collection", { title: "Same" })]
+        const [entityId = EntityId.make(samples.product)] = ids
+        const there = (id: string) => ({ entityId, storeId: StoreId.make(id) })
+        yield* (yield* CatalogChanges).apply([
+          CatalogChange.AddToStore(there(samples.channel)),
+          CatalogChange.AddToStore(there(foreignStore.id)),
+          CatalogChange.AcceptPublish(there(samples.channel))
+        ])
+        return ids
+      }).pipe(actingAs({ _tag: "Cli", accountId: samples.accountId }), Effect.orDie)
+      const written = (token: string, master_id: string | undefined) =>
+        Effect.gen(function* () {
+          const draft_revision = yield* draftRevision(token, String(master_id))
+          const attributes = [{ key: "title", value: "Same" }]
+          const args = { master_id, draft_revision, attributes }
+          const { draft_revision: _, ...state } = (yield* callWith(token)("update_master_attributes_v1", args))
+            .structuredContent
+          return state
+        })
+      const one = { master_id: shared, master_type: "collection" }
+      const own = { channel_id: samples.channel, pending_publish: false }
+      const other = { channel_id: foreignStore.id, pending_publish: true }
+      assert.deepStrictEqual(yield* written(limited, shared), { ...one, pending_publish: false, channels: [own] })
+      const { channels, ...all } = yield* written(whole, shared)
+      assert.deepStrictEqual(all, { ...one, pending_publish: true })
+      assert.sameDeepMembers(channels, [own, other])
+      const empty = { ...one, master_id: nowhere, pending_publish: false, channels: [] }
+      for (const token of [limited, whole]) assert.deepStrictEqual(yield* written(token, nowhere), empty)
+      const draft_revision = yield* draftRevision(limited, String(nowhere))
+      for (const token of [limited, whole]) {
+        const published = yield* callWith(token)("publish_master_v1", { master_id: nowhere, draft_revision })
+        assert.deepStrictEqual(published.structuredContent, {
+          master_id: nowhere,
+          title: "Same",
+          draft_revision,
+          message: "The master is on no channel: nothing can be published.",
+          channels: []
+        })
+      }
     })
   )
 

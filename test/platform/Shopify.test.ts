@@ -3,6 +3,7 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { assert, describe, layer } from "@effect/vitest"
 import { Chunk, Duration, Effect, Exit, Layer, Option, Stream } from "effect"
 import { EntityId, PublicationId } from "../../src/model/Ids.ts"
+import { PlatformAnswers } from "../../src/platform/PlatformAnswers.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import type { PlatformReadError, PlatformWriteError } from "../../src/platform/PlatformErrors.ts"
 import { Publication } from "../../src/platform/Publication.ts"
@@ -183,6 +184,32 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
           told(yield* Effect.flip(publish(shop.store, aProduct()))),
           unknown("nonsense", why.nonsense) as never
         )
+      })
+    )
+
+    it.effect("notes the answers of an attempt, so that a later failure does not look like an outage", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { script, store } = yield* openShop
+        const product = aProduct()
+        const { platformIds } = yield* publish(store, product)
+        const reading = readBack(store, { ...again(product, platformIds), key: product.key })
+        for (const [operation, hasAnswered] of [
+          ["IdDefinition", false],
+          ["ProductVariants", true]
+        ] as const) {
+          script(operation, "server", 5)
+          let noted = 0
+          const failure = yield* Effect.flip(reading).pipe(
+            Effect.provideService(PlatformAnswers, {
+              note: Effect.sync(() => {
+                noted++
+              })
+            })
+          )
+          assert.deepEqual(told(failure), unavailable("server", why.server) as never)
+          assert.strictEqual(noted > 0, hasAnswered, operation)
+        }
       })
     )
 

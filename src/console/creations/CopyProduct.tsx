@@ -20,7 +20,16 @@ import { idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandl
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { useWords } from "../Viewer.tsx"
-import { formNames, formOf, isTaken, misfitsOf, type NewEntityForm, sentBefore } from "./NewEntityForm.ts"
+import {
+  formNames,
+  formOf,
+  isOnChosen,
+  isTaken,
+  maxTitle,
+  misfitsOf,
+  type NewEntityForm,
+  sentBefore
+} from "./NewEntityForm.ts"
 import { StorePicks } from "./NewEntityPage.tsx"
 
 interface CopyProductProps {
@@ -42,7 +51,7 @@ const CopyProductPage = ({ form, id, misfits, original, stores, visitor }: CopyP
       <Refusal text={ofForm.length === 0 ? undefined : ofForm.join(" ")} />
       <p>
         {t.rich(
-          "The copy of {title} has its variants, its pictures and its values, also those for the chosen stores. SKUs, barcodes, the handle and the search title are not copied. The copy is in no collection.",
+          "The copy of {title} has its variants, its pictures and its values, also those for the chosen stores. SKUs, barcodes, the handle, the search title, metafields of the type id and values of drops that have not ended are not copied. The copy is in no collection.",
           { title: <EntityLink id={original.id} kind="product" title={original.title} /> }
         )}
       </p>
@@ -51,7 +60,14 @@ const CopyProductPage = ({ form, id, misfits, original, stores, visitor }: CopyP
         <Hidden of={[[formNames.owner, original.id]]} />
         <Labelled form={{ misfits, focus: "title" }} field="title" label={t("Title of the copy")}>
           {(attributes) => (
-            <input type="text" value={form.values.title} required maxLength={255} autocomplete="off" {...attributes} />
+            <input
+              type="text"
+              value={form.values.title}
+              required
+              maxLength={maxTitle}
+              autocomplete="off"
+              {...attributes}
+            />
           )}
         </Labelled>
         <StorePicks form={form} stores={stores} />
@@ -78,23 +94,22 @@ export const copyProduct: Surface<Catalog | Drafts | Stores | PageServices> = su
     const { asVisitor, withForm } = yield* makePageHandlers
 
     /** The product to copy, and the stores that it is on. */
-    const find = (productId: EntityId) =>
-      Effect.map(
-        Effect.all({ original: catalog.get("product", productId), linked: stores.list }),
-        ({ linked, original }) => ({
-          original,
-          stores: linked.filter(({ id }) => original.stores.some(({ store_id }) => store_id === id))
-        })
-      )
+    const find = (productId: EntityId, linked: ReadonlyArray<Store>) =>
+      Effect.map(catalog.get("product", productId), (original) => ({
+        original,
+        stores: linked.filter(({ id }) => original.stores.some(({ store_id }) => store_id === id))
+      }))
 
     return {
       begin: asVisitor((visitor, request) =>
         Effect.gen(function* () {
           const t = wordsIn(visitor.pageLanguage)
-          const found = yield* find(yield* idOf(EntityId, queryOf(request), formNames.owner))
+          const found = yield* find(yield* idOf(EntityId, queryOf(request), formNames.owner), yield* stores.list)
+          const title = t("Copy of {title}", { title: found.original.title }).slice(0, maxTitle)
           const form = {
             ...formOf("product", queryOf(request)),
-            values: { title: t("Copy of {title}", { title: found.original.title }).slice(0, 255) },
+            // The end may be half of a character.
+            values: { title: title.replace(/\p{Cs}$/u, "") },
             storeIds: found.stores.map(({ id }) => id)
           }
           const id = yield* mintId(EntityId)
@@ -104,22 +119,33 @@ export const copyProduct: Surface<Catalog | Drafts | Stores | PageServices> = su
       copy: withForm((visitor, given) =>
         Effect.gen(function* () {
           const id = yield* idOf(EntityId, given)
-          const found = yield* find(yield* idOf(EntityId, given, formNames.owner))
+          const productId = yield* idOf(EntityId, given, formNames.owner)
           const form = formOf("product", given)
           const title = form.values.title ?? ""
+          const linked = yield* stores.list
+          const chosen = linked.map((store) => store.id).filter((storeId) => form.storeIds.includes(storeId))
+          const done = seeOther(`${pageOf(paths.entity, id)}&note=created`)
+          /** Whether the form was sent before: with this title and these stores, or with others. */
+          const sent = Effect.map(drafts.sheets("product", [id]), ([copy]) =>
+            copy === undefined
+              ? "never"
+              : copy.title === title && isOnChosen(copy, chosen)
+                ? ("alike" as const)
+                : "otherwise"
+          )
+          const before = yield* sent
+          // First, because the original may have been deleted since.
+          if (before === "alike") return done
+          const found = yield* find(productId, linked)
           const refuse = (misfits: ReadonlyArray<Misfit>, status: number, formId = id) =>
             html(visitor, <CopyProductPage visitor={visitor} id={formId} form={form} misfits={misfits} {...found} />, {
               status
             })
-          const done = seeOther(`${pageOf(paths.entity, id)}&note=created`)
-          /** The answer to a form that was sent before. */
-          const answerAgain = Effect.gen(function* () {
-            const [copy] = yield* drafts.sheets("product", [id])
-            return copy?.title === title
-              ? done
-              : refuse([{ field: "", message: sentBefore }], 409, yield* mintId(EntityId))
-          })
-          const storeIds = found.stores.map((store) => store.id).filter((storeId) => form.storeIds.includes(storeId))
+          const refuseOther = Effect.map(mintId(EntityId), (formId) =>
+            refuse([{ field: "", message: sentBefore }], 409, formId)
+          )
+          if (before === "otherwise") return yield* refuseOther
+          const storeIds = found.stores.map((store) => store.id).filter((storeId) => chosen.includes(storeId))
           if (storeIds.length < form.storeIds.length) return refuse([{ field: "", message: hasLeft }], 409)
           const attributes = [{ key: "title", value: title }]
           return yield* drafts.create(NewEntity.Copy({ id, productId: found.original.id, attributes, storeIds })).pipe(
@@ -127,7 +153,7 @@ export const copyProduct: Surface<Catalog | Drafts | Stores | PageServices> = su
             Effect.catchTags({
               ValidationFailed: (error) =>
                 isTaken(error)
-                  ? answerAgain
+                  ? Effect.flatMap(sent, (now) => (now === "alike" ? Effect.succeed(done) : refuseOther))
                   : Effect.succeed(refuse(misfitsOf(wordsIn(visitor.pageLanguage), "product", error), 400)),
               PimLocked: () => Effect.succeed(refuse([{ field: "", message: lockedMessage }], 423))
             })

@@ -6,7 +6,7 @@ import { Drafts } from "../../drafts/Drafts.ts"
 import { type Handler, type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import { NotFound } from "../../model/Errors.ts"
-import { EntityId } from "../../model/Ids.ts"
+import { EntityId, type StoreId } from "../../model/Ids.ts"
 import { mintId } from "../../runtime/Identifiers.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { lockedMessage } from "../entities/CellEdits.ts"
@@ -22,6 +22,7 @@ import {
   formNames,
   formOf,
   isAsTyped,
+  isOnChosen,
   isTaken,
   misfitsOf,
   type NewEntityForm,
@@ -82,15 +83,17 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
         return { kind: ofOwner, record, options: optionsOf(record, variants) }
       })
 
-    /** What the form has created: with these values, or with others, if somebody went back to it. */
-    const createdBy = (kind: EntityKind, id: EntityId, form: NewEntityForm) =>
+    /** What the form has created: with these values and stores, or with others, if somebody went back to it. */
+    const createdBy = (kind: EntityKind, id: EntityId, form: NewEntityForm, chosen: ReadonlyArray<StoreId>) =>
       Effect.gen(function* () {
         const [created] = yield* drafts.sheets(kind, [id])
         if (created === undefined) return "nothing"
         const variantIds = kind === "product" ? (yield* catalog.get(kind, id)).variantIds : []
         const [variant] = yield* drafts.sheets("variant", variantIds.slice(0, 1))
         const values = { own: created.attributes, variant: variant?.attributes ?? {} }
-        return isAsTyped(kind, form, values) ? "this" : "another"
+        // The form of a variant or picture has no stores.
+        const isThere = kind === "variant" || kind === "media" || isOnChosen(created, chosen)
+        return isThere && isAsTyped(kind, form, values) ? "this" : "another"
       })
 
     const begin = (kind: EntityKind): Handler =>
@@ -141,7 +144,7 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
             html(visitor, <NewEntityPage {...content} id={formId} misfits={misfits} />, { status })
           /** The answer to a form that was sent before. Undefined: it has created nothing. */
           const answerAgain = Effect.gen(function* () {
-            const created = yield* createdBy(kind, id, form)
+            const created = yield* createdBy(kind, id, form, chosen)
             if (created === "another") return refuse([{ field: "", message: sentBefore }], 409, yield* mintId(EntityId))
             return created === "this" ? done : undefined
           })

@@ -1,5 +1,6 @@
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { NewEntity } from "../../drafts/Creation.ts"
+import type { Sheet } from "../../drafts/Drafts.ts"
 import { type Attributes, type EntityKind, valueOf } from "../../model/Attribute.ts"
 import type { AttributeEdit } from "../../model/AttributeRules.ts"
 import type { Issue, ValidationFailed } from "../../model/Errors.ts"
@@ -22,17 +23,20 @@ export interface NewField {
 const sku = { key: "sku", maxLength: 255 }
 const price = { key: "price", maxLength: 24 }
 
+/** The most characters of a title. */
+export const maxTitle = 255
+
 /** The fields of each kind. Other fields are edited on the page of the new entity. */
 export const newFields: Readonly<Record<EntityKind, ReadonlyArray<NewField>>> = {
   product: [
-    { key: "title", isRequired: true, maxLength: 255 },
+    { key: "title", isRequired: true, maxLength: maxTitle },
     { key: "vendor", maxLength: 255 },
     { key: "product_type", maxLength: 255 },
     { ...sku, of: "variant" },
     { ...price, of: "variant" }
   ],
   variant: [sku, price, { key: "barcode", maxLength: 255 }],
-  collection: [{ key: "title", isRequired: true, maxLength: 255 }],
+  collection: [{ key: "title", isRequired: true, maxLength: maxTitle }],
   media: [
     {
       key: "url",
@@ -79,6 +83,10 @@ export const formOf = (kind: EntityKind, given: Parameters): NewEntityForm => {
       .map((name) => name.slice(formNames.store.length))
   }
 }
+
+/** Whether an entity is on the chosen stores, and on no other one. */
+export const isOnChosen = ({ stores }: Pick<Sheet, "stores">, chosen: ReadonlyArray<StoreId>): boolean =>
+  stores.length === chosen.length && stores.every(({ projection }) => chosen.includes(projection.store_id))
 
 /** Whether an entity, and the first variant of a new product, have the values of the form. */
 export const isAsTyped = (

@@ -23,16 +23,34 @@ interface PublishWords {
   readonly label: Sentence
 }
 
+/** Whether a publish waits, because the store's platform does not answer. */
+const isWaiting = ({
+  last_publish_error,
+  last_publish_status
+}: Pick<OnStore, "last_publish_error" | "last_publish_status">) =>
+  last_publish_status === "pending" && isDelayed(last_publish_error)
+
 const retryWords: PublishWords = { button: "Retry", label: "Retry to {store}" }
+/** A publish that waits is tried at once if it is requested again. */
+const nowWords: PublishWords = { button: "Try again now", label: "Try again now: {store}" }
 const publishWords: PublishWords = { button: "Publish", label: "Publish to {store}" }
 const againWords: PublishWords = { button: "Publish again", label: "Publish again to {store}" }
+
+const wordsOf = (on: OnStore): PublishWords =>
+  isWaiting(on)
+    ? nowWords
+    : on.last_publish_status === "failed"
+      ? retryWords
+      : on.pending_publish
+        ? publishWords
+        : againWords
 
 /** Publishes the draft that the page shows. */
 const Publish = ({
   csrf,
   draftRevision,
   id,
-  on: { last_publish_status, pending_publish, store_domain, store_id },
+  on,
   store
 }: {
   readonly csrf: string
@@ -43,7 +61,8 @@ const Publish = ({
 }) => {
   const t = useWords()
 
-  const words = last_publish_status === "failed" ? retryWords : pending_publish ? publishWords : againWords
+  const { pending_publish, store_domain, store_id } = on
+  const words = wordsOf(on)
   if (store === undefined || store.platform === filesOnly)
     return (
       <span class="quiet">
@@ -244,14 +263,7 @@ export const OnStores = ({
   )
 }
 
-/** Whether a publish waits, because the store's platform does not answer. */
-const isWaiting = ({
-  last_publish_error,
-  last_publish_status
-}: Pick<OnStore, "last_publish_error" | "last_publish_status">) =>
-  last_publish_status === "pending" && isDelayed(last_publish_error)
-
-/** The states of the stores. A failed publish shows its cause and a button to retry it, one that waits only its cause. */
+/** The states of the stores. A publish that failed or waits shows its cause and a button to try it again. */
 export const StoreStates = ({
   csrf,
   linked,
@@ -305,6 +317,13 @@ export const StoreStates = ({
             <strong>{t.rich("The publish to {store} waits.", { store: nameOf(on) })}</strong>{" "}
             {t.say(on.last_publish_error?.message ?? "")}
           </p>
+          <Publish
+            csrf={csrf}
+            id={id}
+            draftRevision={draftRevision}
+            on={on}
+            store={linked.find((store) => store.id === on.store_id)}
+          />
         </div>
       ))}
     </>

@@ -250,6 +250,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "the end of the job that links the store again",
   "the end of the job that links the store again, which has failed: resume it",
   "the outcomes of {count} publishes",
+  "the outcomes of {count} publishes; the store's platform does not answer",
   "the next night ({time})",
   "the end of another scan of {domain}",
   "no {kind} is selected",

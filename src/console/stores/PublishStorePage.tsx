@@ -56,9 +56,13 @@ const Selection = ({
   )
 }
 
-/** Unpublished drafts of a store. `job`: the open job that works on the store. `refusal`: why the last form was refused. */
+/**
+ * Unpublished drafts of a store. `delay`: why publishes to it wait for its platform. `job`: the open job that works on the store. `refusal`:
+ * why the last form was refused.
+ */
 export const PublishStorePage = ({
   counts,
+  delay,
   entities,
   job,
   refusal,
@@ -69,6 +73,7 @@ export const PublishStorePage = ({
   readonly store: Store
   readonly counts: ReadonlyArray<PendingCount>
   readonly entities: ReadonlyArray<PendingEntity>
+  readonly delay: string | null
   readonly job: Job | undefined
   readonly refusal?: string
 }) => {
@@ -105,6 +110,7 @@ export const PublishStorePage = ({
         {underWay > 0 && (
           <p>{t("{count, plural, one {# is} other {# are}} being published already.", { count: underWay })}</p>
         )}
+        {delay !== null && <p>{t.say(delay)}</p>}
         {isFree && (
           <>
             <p class="quiet">

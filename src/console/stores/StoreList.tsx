@@ -8,6 +8,7 @@ import { Jobs } from "../../jobs/Jobs.ts"
 import { EntityKind } from "../../model/Attribute.ts"
 import type { NotFound, PimLocked, ValidationFailed } from "../../model/Errors.ts"
 import { EntityId, StoreId } from "../../model/Ids.ts"
+import type { PublishCounts } from "../../model/PublishState.ts"
 import { filesOnly, type Store } from "../../model/Store.ts"
 import { PlatformRegistry } from "../../platform/PlatformRegistry.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
@@ -65,6 +66,25 @@ const hasTokenIn =
   (platform: string) =>
     Option.exists(find(platform), ({ fields }) => fields.length > 0)
 
+/** Why publishes to stores wait for their platforms. */
+const delaysIn = (
+  { delay }: Publishing["Type"],
+  {
+    counts,
+    stores
+  }: {
+    readonly stores: ReadonlyArray<Store>
+    readonly counts: ReadonlyMap<StoreId, PublishCounts>
+  }
+) =>
+  Effect.map(
+    Effect.forEach(
+      stores.filter(({ id }) => (counts.get(id)?.pending ?? 0) > 0),
+      ({ id }) => Effect.map(delay(id), (why) => [id, why] as const)
+    ),
+    (delays) => new Map(delays)
+  )
+
 const cannotRefresh = (domain: string) =>
   new PageRefused({
     status: 400,
@@ -111,14 +131,13 @@ export const storeList: Surface<
     const showPending = (visitor: Visitor, store: Store, refusal?: string) =>
       Effect.gen(function* () {
         const counts = yield* publishing.pending(store.id)
+        const delay = yield* publishing.delay(store.id)
         const entities = yield* publishing.waiting(store.id, maxListed)
         const job = Option.getOrUndefined(yield* jobs.openOn(store.id))
         const note = refusal === undefined ? {} : { refusal }
-        return html(
-          visitor,
-          <PublishStorePage visitor={visitor} store={store} counts={counts} entities={entities} job={job} {...note} />,
-          { status: refusal === undefined ? 200 : 400 }
-        )
+        return html(visitor, <PublishStorePage {...{ visitor, store, counts, delay, entities, job }} {...note} />, {
+          status: refusal === undefined ? 200 : 400
+        })
       })
 
     /** The page of the job that publishes to the store already. It says so unless `isSame`: the job does what the form asks for. */
@@ -152,27 +171,28 @@ export const storeList: Surface<
 
     return {
       show: asWatcher((visitor, request) =>
-        Effect.map(
-          Effect.all({
+        Effect.gen(function* () {
+          const content = yield* Effect.all({
             stores: stores.list,
             counts: stores.publishCounts,
             credentialTests: stores.credentialTests,
             failures: publishing.failures(maxFailures),
             fetching: imports.fetching,
             holder: imports.holder
-          }),
-          (content) =>
-            html(
-              visitor,
-              <StoresPage
-                visitor={visitor}
-                platformName={platformNameIn(platforms, wordsIn(visitor.pageLanguage))}
-                hasToken={hasTokenIn(platforms)}
-                note={noteOf(notes, queryOf(request).get("note"))}
-                {...content}
-              />
-            )
-        )
+          })
+          const delays = yield* delaysIn(publishing, content)
+          return html(
+            visitor,
+            <StoresPage
+              visitor={visitor}
+              platformName={platformNameIn(platforms, wordsIn(visitor.pageLanguage))}
+              hasToken={hasTokenIn(platforms)}
+              note={noteOf(notes, queryOf(request).get("note"))}
+              delays={delays}
+              {...content}
+            />
+          )
+        })
       ),
       refresh: withForm((_, form) =>
         Effect.gen(function* () {

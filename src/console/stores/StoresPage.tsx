@@ -75,6 +75,11 @@ const Tally = ({ counts, store }: { readonly counts: PublishCounts; readonly sto
   )
 }
 
+const Delay = ({ why }: { readonly why: string | null }) => {
+  const t = useWords()
+  return why === null ? null : <p class="quiet">{t.say(why)}</p>
+}
+
 /** The link that publishes all changes, unless an import locks the account. */
 const PublishAll = ({
   counts,
@@ -283,6 +288,7 @@ const LinkActions = ({
 export const StoresPage = ({
   counts,
   credentialTests,
+  delays,
   failures,
   fetching,
   hasToken,
@@ -300,6 +306,8 @@ export const StoresPage = ({
   readonly stores: ReadonlyArray<Store>
   readonly counts: ReadonlyMap<StoreId, PublishCounts>
   readonly credentialTests: ReadonlyMap<StoreId, CredentialTest>
+  /** Why publishes to a store wait for its platform. */
+  readonly delays: ReadonlyMap<StoreId, string | null>
   readonly failures: ReadonlyArray<FailedPublication>
   /** The imports whose source is being read or compared. */
   readonly fetching: ReadonlyArray<ImportRun>
@@ -347,6 +355,7 @@ export const StoresPage = ({
                       ]}
                     />
                     <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />
+                    <Delay why={delays.get(store.id) ?? null} />
                     <PublishAll counts={counts.get(store.id) ?? nothingToCount} store={store} isLocked={isLocked} />
                     <Export store={store} csrf={visitor.csrf} />
                     <LinkActions store={store} csrf={visitor.csrf} hasToken={hasToken(store.platform)} />

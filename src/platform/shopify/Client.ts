@@ -2,6 +2,7 @@ import { HttpClient, type HttpClientResponse } from "@effect/platform"
 import { Duration, Effect, Random, RcMap, Schema, type Scope } from "effect"
 import type { StoreId } from "../../model/Ids.ts"
 import { monotonicMillis } from "../../runtime/MonotonicClock.ts"
+import { PlatformAnswers } from "../PlatformAnswers.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { PlatformOutcomeUnknown, type PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
 import { WriteDeadline } from "../WriteDeadline.ts"
@@ -141,6 +142,7 @@ export const makeShopifyClient = (
         const deadlineMillis = (yield* monotonicMillis) + Duration.toMillis(limit)
         const call: Call = { store, document, variables, deadlineMillis, isSent: false }
         const data = yield* repeated(throttle, call, isWrite, 0)
+        yield* (yield* PlatformAnswers).note
         return yield* Effect.mapError(
           Schema.decodeUnknown(schema)(data),
           () => new NoAnswer({ reason: "nonsense", isHarmless: false })

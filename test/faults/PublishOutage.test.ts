@@ -1,0 +1,198 @@
+import { SqlClient } from "@effect/sql"
+import { assert, describe, layer } from "@effect/vitest"
+import { Duration, Effect, Exit, Layer, Schedule, Scope } from "effect"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import { type EntityId, ImportId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
+import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { PlatformOutcomeUnknown, PlatformUnavailable } from "../../src/platform/PlatformErrors.ts"
+import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
+import { defaultPublishingOptions, firstPlace, Publishing } from "../../src/publishing/Publishing.ts"
+import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
+import { RepositoriesOnDatabase } from "../../src/Services.ts"
+import { StoreAccess } from "../../src/stores/StoreAccess.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { serverAnswers } from "../support/TestDatabase.ts"
+import { amount } from "../support/Volume.ts"
+import { Dice, report, seed } from "./Dice.ts"
+import { judgePublishing } from "./PublishJudge.ts"
+import { layerServices } from "./ServerServices.ts"
+
+const domain = "tern.demo.example"
+
+/** An account whose products share a picture and are in a collection, on two stores. */
+const aCatalog = Effect.gen(function* () {
+  const { accountId, actor } = yield* anAccount()
+  return yield* Effect.gen(function* () {
+    const { link } = yield* Stores
+    const { store } = yield* link({ domain, platform: "demo" })
+    const { store: other } = yield* link({ domain: "other.demo.example", platform: "demo" })
+    const on = [store, other]
+    const picture = yield* anEntity("media", { url: "https://cdn.example/a.png", alt: "A" }, { on })
+    const products: Array<EntityId> = []
+    const variants: Array<EntityId> = []
+    for (const title of ["Tent", "Stove", "Lamp"]) {
+      const product = yield* anEntity("product", { title }, { on })
+      products.push(product)
+      for (const size of ["S", "L"])
+        variants.push(yield* anEntity("variant", { sku: `${title}-${size}`, title: size }, { on, of: product }))
+    }
+    const collection = yield* anEntity("collection", { title: "All" }, { on })
+    yield* (yield* CatalogChanges).apply([
+      ...products.map((entityId) =>
+        CatalogChange.SetGallery({
+          entityId,
+          entries: [{ mediaId: picture, storeIds: on.map(({ id }) => id) }]
+        })
+      ),
+      CatalogChange.SetMembers({ collectionId: collection, productIds: products })
+    ])
+    return { accountId, actor, storeIds: on.map(({ id }) => id), ids: [picture, ...products, ...variants, collection] }
+  }).pipe(actingAs(actor), Effect.orDie)
+})
+type Catalog = Effect.Effect.Success<typeof aCatalog>
+
+const reasons = ["suspended", "throttled", "transport", "server", "timeout"] as const
+
+/** A process that publishes. While a store is in `down`, its platform does not answer. Now and then an answer is lost. */
+const publisherOf = (down: ReadonlySet<StoreId>, dice: Dice) =>
+  Publishing.layerWith({
+    ...defaultPublishingOptions,
+    firstDelay: Duration.millis(2),
+    longestDelay: Duration.millis(10),
+    pollEvery: Duration.millis(10)
+  }).pipe(
+    Layer.provide(
+      Layer.effect(
+        PlatformClient,
+        Effect.map(PlatformClient, (client) => {
+          const orDown = <A, E, R>(storeId: StoreId, call: Effect.Effect<A, E, R>) =>
+            Effect.suspend(
+              (): Effect.Effect<A, E | PlatformUnavailable, R> =>
+                down.has(storeId) ? new PlatformUnavailable({ reason: dice.pick(reasons) }) : call
+            )
+          return {
+            ...client,
+            publish: (store, publication) =>
+              orDown(
+                store.storeId,
+                Effect.tap(client.publish(store, publication), () =>
+                  dice.below(20) === 0 ? new PlatformOutcomeUnknown({ reason: "timeout" }) : Effect.void
+                )
+              ),
+            readBack: (store, publication) => orDown(store.storeId, client.readBack(store, publication))
+          }
+        })
+      )
+    ),
+    Layer.provide([StoreAccess.layer, FaultInjector.layer]),
+    Layer.provide(RepositoriesOnDatabase)
+  )
+
+const start = (down: ReadonlySet<StoreId>, dice: Dice) =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    yield* Effect.flatMap(Publishing, ({ work }) => work).pipe(
+      Effect.provide(Layer.fresh(publisherOf(down, dice))),
+      Effect.forkIn(scope)
+    )
+    return scope
+  })
+
+/** Random writes of a merchant beside outages, an import that locks the account, unlinked stores, and processes that stop or die. */
+const disturb = ({ accountId, ids, storeIds }: Catalog, down: Set<StoreId>, dice: Dice, steps: number) =>
+  Effect.gen(function* () {
+    const { apply } = yield* CatalogChanges
+    const importLock = yield* ImportLockRepo
+    const publishing = yield* Publishing
+    const repo = yield* PublicationsRepo
+    const stores = yield* Stores
+    let process = yield* start(down, dice)
+    const publish = Effect.suspend(() => publishing.request(dice.pick(ids), dice.pick(storeIds)))
+    for (let step = 0; step < steps; step++) {
+      const id = dice.pick(ids)
+      switch (dice.below(12)) {
+        case 0:
+        case 1: {
+          const values = { title: `Title ${step}` }
+          yield* Effect.ignore(apply([CatalogChange.SetAttributes({ entityId: id, values })]))
+          break
+        }
+        case 2:
+          down.add(dice.pick(storeIds))
+          break
+        case 3:
+          down.delete(dice.pick(storeIds))
+          break
+        case 4:
+          yield* importLock.keep(accountId, ImportId.make(nilUuid))
+          yield* Effect.ignore(publish)
+          yield* Effect.sleep(Duration.millis(dice.below(30)))
+          yield* importLock.keep(accountId, null)
+          break
+        case 5:
+          yield* Effect.ignore(stores.unlink(domain))
+          yield* Effect.ignore(publish)
+          yield* Effect.sleep(Duration.millis(dice.below(30)))
+          yield* Effect.ignore(stores.link({ domain }))
+          break
+        case 6:
+          yield* Scope.close(process, Exit.void)
+          process = yield* start(down, dice)
+          break
+        case 7:
+          // A process that dies after it has claimed publications.
+          yield* repo.claim({ limit: 2, maxPerStore: 4, leaseSeconds: 0.05, only: null })
+          break
+        case 8:
+          yield* Effect.ignore(publishing.requestPending(dice.pick(storeIds), firstPlace, 200))
+          break
+        default:
+          yield* Effect.ignore(publish)
+          yield* Effect.sleep(Duration.millis(dice.below(10)))
+      }
+    }
+    return process
+  })
+
+const steps = amount(150, 1_500)
+
+describe.skipIf(!serverAnswers)("publishes in outages", () => {
+  layer(layerServices(8), { excludeTestServices: true })("beside everything else", (it) => {
+    it.effect("all reach their store, once and in order, and nothing says afterwards that they wait", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const catalog = yield* aCatalog
+        const dice = new Dice("outages")
+        const down = new Set<StoreId>()
+        const second = yield* start(down, dice)
+        const first = yield* disturb(catalog, down, dice, steps).pipe(actingAs(catalog.actor))
+        down.clear()
+        yield* Effect.repeat(sql`SELECT id FROM publication WHERE state = 'pending'`, {
+          until: (rows) => rows.length === 0,
+          schedule: Schedule.spaced("20 millis")
+        })
+        for (const scope of [first, second]) yield* Scope.close(scope, Exit.void)
+        const { volume, ...wrong } = yield* judgePublishing
+        const said = yield* sql`SELECT entity_id FROM store_version WHERE last_publish_error IS NOT NULL`
+        const failed = yield* sql`SELECT error ->> 'message' AS message FROM publication WHERE state = 'failed'`
+        const [kept] = yield* sql`SELECT sum(given_back)::int AS "givenBack" FROM publication`
+        report("Outages", { ...volume, ...kept })
+        assert.deepStrictEqual(
+          { ...wrong, said, failed },
+          {
+            duplicates: [],
+            failedButLive: [],
+            publishedButNotLive: [],
+            pending: [],
+            overtaken: [],
+            different: [],
+            said: [],
+            failed: []
+          },
+          `seed ${seed}`
+        )
+        assert.isAbove(Number(kept?.givenBack), 0)
+      })
+    )
+  })
+})
