@@ -67,11 +67,13 @@ const whyIncomplete = (job: Job, account: Option.Option<string>) => {
     : [`${job.title}: ${formatCount(failed)} failed. \`${hint("history ENTITY", account)}\` says why an entity failed.`]
 }
 
-/** Begins a job for each store with unpublished changes, and waits until all jobs have ended. */
-const publishAll = (account: Option.Option<string>, store: Option.Option<string>, json: boolean) =>
+/** Begins a job for each store with unpublished changes, and waits until all jobs have ended. RpcClientError: the process that ran the command ended. */
+export const publishAll = (account: Option.Option<string>, store: Option.Option<string>, json: boolean) =>
   Effect.gen(function* () {
     const begun = yield* (yield* AdminClient).publishAll({ account, store })
     const [lost, jobs] = yield* Effect.partition(begun.jobs, (job) => awaitJob(account, job))
+    const cut = lost.find(({ _tag }) => _tag === "RpcClientError")
+    if (cut !== undefined) return yield* cut
     const done = jobs.filter(({ state }) => state === "done")
     const failures = [
       ...begun.refused,

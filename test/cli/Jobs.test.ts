@@ -1,12 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { RpcClientError } from "@effect/rpc/RpcClientError"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted, Stream } from "effect"
 import { afterAll } from "vitest"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
 import { Refusal } from "../../src/admin/Refusal.ts"
 import { followToTheEnd } from "../../src/cli/JobCommands.ts"
+import { publishAll } from "../../src/cli/PublishCommand.ts"
 import { errorCode } from "../../src/model/ErrorCode.ts"
 import { onTerminal } from "../support/CommandLine.ts"
 import { commandsWith } from "../support/Commands.ts"
@@ -30,6 +32,18 @@ it.effect("an account that is gone before its deletion is followed counts as del
     }
     yield* follow(errorCode.NotFound)
     assert.strictEqual((yield* Effect.flip(follow(errorCode.ValidationFailed)))._tag, "Refusal")
+  })
+)
+
+it.effect("publish --all fails as a whole if the process that runs it ends", () =>
+  Effect.gen(function* () {
+    const ended = new RpcClientError({ reason: "Protocol", message: "Error in socket" })
+    const client = Layer.mock(AdminClient, {
+      publishAll: () => Effect.succeed({ jobs: [{ id: nobody }], refused: [] }),
+      followJob: () => Stream.fail(ended)
+    } as never)
+    const failure = yield* Effect.flip(publishAll(Option.none(), Option.none(), false).pipe(Effect.provide(client)))
+    assert.strictEqual(failure, ended)
   })
 )
 
