@@ -1252,10 +1252,13 @@ for (const engine of featureServiceEngines) {
             yield* fail(shop, "error")
             const ids = yield* Effect.forEach(products, (id) => Effect.map(ask(id, store), idOf))
             const repo = yield* PublicationsRepo
-            const settling = yield* Effect.fork(Effect.flatMap(Publishing, ({ settle }) => settle(ids, quiet)))
+            // The pauses of a publication are long enough to try all others meanwhile.
+            const patient = quickly({ firstDelay: Duration.millis(500), longestDelay: Duration.millis(500) })
+            const settle = Effect.flatMap(Publishing, ({ settle }) => settle(ids, quiet))
+            const settling = yield* Effect.fork(Effect.provide(settle, patient))
             const [first] = ids
             assert(first !== undefined)
-            yield* untilTried(shop, first, mostCounted + 2)
+            yield* untilTried(shop, first, 3)
             const tried = (yield* repo.find(shop.accountId, ids)).filter(({ attempts }) => attempts > 0)
             // Until two of the first four have ended, the next ones take their places.
             assert.isAtMost(tried.length, 2 * defaultPublishingOptions.maxPerStore)
