@@ -7,6 +7,7 @@ import {
   Console,
   Duration,
   Effect,
+  Fiber,
   FiberRef,
   HashSet,
   Layer,
@@ -181,8 +182,9 @@ const serve = (config: AppConfig) =>
     yield* Layer.build(
       Greeting(config).pipe(Layer.provide(serverOf(config)), Layer.provide(layerWatch(readNodesOf(config))))
     )
-    yield* Effect.forkIn(workUntilNewer(workers), workersScope)
-    return yield* watching(config)
+    const work = yield* Effect.forkIn(workUntilNewer(workers), workersScope)
+    // A defect of the workers ends the service, so that its supervisor starts it again.
+    return yield* Effect.raceFirst(watching(config), Effect.zipRight(Fiber.join(work), Effect.never))
   }).pipe(
     Effect.scoped,
     Effect.catchTag("ServeError", ({ cause }) => Effect.fail(cannotListen(config, cause))),

@@ -198,9 +198,10 @@ export const makeFinishPublication = Effect.gen(function* () {
     transaction.run(saveOutcome(claimed, content, end, outcome)).pipe(
       Effect.tap((isSaved) => Effect.sync(() => isSaved && metrics.publishAttempts.of(end.outcome).add(1))),
       Effect.tap((isSaved) => (isSaved ? faults.at("settled") : Effect.void)),
-      // The platform answers again, so no other publish need wait until its pause ends.
+      // The platform answers again, so no other publish need wait until its pause ends. Only after one that met the outage itself: it is
+      // among the first to be tried again, and many others may have been requested in the outage.
       Effect.tap((isSaved) =>
-        isSaved && outcome._tag === "Published" && isDelayed(claimed.error)
+        isSaved && outcome._tag === "Published" && isDelayed(claimed.error) && claimed.givenBack > 0
           ? transaction.run(repo.hasten(claimed.accountId, claimed.storeId, null))
           : Effect.void
       ),
