@@ -473,9 +473,12 @@ for (const engine of all) {
             yield* advance(5 * 60_000)
             const failed = yield* until(drop.id, "failed")
             assert.deepInclude(failed.changes[1], { outcome: "failed", error: endedTooEarly })
-            yield* untilPrice(shop, one.id, "10.00")
-            const { changes, status } = yield* until(drop.id, "failed")
-            assert.deepStrictEqual([status, changes.map(({ outcome }) => outcome)], ["failed", ["reverted", "failed"]])
+            yield* Effect.repeat(Effect.zipRight(runDue, get(drop.id)), {
+              until: ({ changes }) => changes[0]?.outcome === "reverted",
+              schedule: Schedule.spaced("10 millis")
+            })
+            const ended = yield* get(drop.id)
+            assert.deepStrictEqual([ended.status, outcomes(ended)], ["failed", ["reverted", "failed"]])
             for (const { id } of [one, two]) yield* assertRestored(shop, id)
             const history = yield* (yield* Drafts).history(variant, 50)
             const publishes = history.filter(
