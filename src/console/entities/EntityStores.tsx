@@ -50,18 +50,19 @@ const Publish = ({
   csrf,
   draftRevision,
   id,
-  on,
-  store
+  linked,
+  on
 }: {
   readonly csrf: string
   readonly id: EntityId
   readonly draftRevision: number
+  readonly linked: ReadonlyArray<Store>
   readonly on: OnStore
-  readonly store: Store | undefined
 }) => {
   const t = useWords()
 
   const { pending_publish, store_domain, store_id } = on
+  const store = linked.find((each) => each.id === store_id)
   const words = wordsOf(on)
   if (store === undefined || store.platform === filesOnly)
     return (
@@ -240,13 +241,7 @@ export const OnStores = ({
               </>,
               on.published_at === null ? t("never") : <Time at={on.published_at} />,
               <div class="buttons">
-                <Publish
-                  csrf={csrf}
-                  id={id}
-                  draftRevision={draftRevision}
-                  on={on}
-                  store={linked.find((each) => each.id === on.store_id)}
-                />
+                <Publish {...{ csrf, draftRevision, id, linked, on }} />
                 <TakeOff {...{ csrf, holders, id, kind, on }} />
               </div>
             ]
@@ -294,36 +289,17 @@ export const StoreStates = ({
           )
         })}
       </ul>
-      {states
-        .filter((on) => on.last_publish_status === "failed")
-        .map((on) => (
-          <div key={on.store_id} class="failure">
-            <p>
-              <strong>{t.rich("{store} did not accept the last publish.", { store: nameOf(on) })}</strong>{" "}
-              {t.say(on.last_publish_error?.message ?? "")}
-            </p>
-            <Publish
-              csrf={csrf}
-              id={id}
-              draftRevision={draftRevision}
-              on={on}
-              store={linked.find((store) => store.id === on.store_id)}
-            />
-          </div>
-        ))}
-      {states.filter(isWaiting).map((on) => (
+      {[...states.filter((on) => on.last_publish_status === "failed"), ...states.filter(isWaiting)].map((on) => (
         <div key={on.store_id} class="failure">
           <p>
-            <strong>{t.rich("The publish to {store} waits.", { store: nameOf(on) })}</strong>{" "}
+            <strong>
+              {isWaiting(on)
+                ? t.rich("The publish to {store} waits.", { store: nameOf(on) })
+                : t.rich("{store} did not accept the last publish.", { store: nameOf(on) })}
+            </strong>{" "}
             {t.say(on.last_publish_error?.message ?? "")}
           </p>
-          <Publish
-            csrf={csrf}
-            id={id}
-            draftRevision={draftRevision}
-            on={on}
-            store={linked.find((store) => store.id === on.store_id)}
-          />
+          <Publish {...{ csrf, draftRevision, id, linked, on }} />
         </div>
       ))}
     </>
