@@ -123,7 +123,8 @@ export const makeStoreBounds = Effect.map(
       Effect.gen(function* () {
         const sent = uuidsIn(args)
         const absent = yield* outside(accountId, stores, [...sent])
-        // One for each id, so that an id that is given twice is refused as any other. Answers have ids in lower case.
+        // All occurrences of an id get the same substitute. Otherwise a hidden id that is given twice would not be refused as a duplicate, as an
+        // unknown one is. It is restored in lower case, as answers have ids.
         const substitutes = new Map<string, string>([...absent].map((id) => [id, randomUUID()]))
         const idOfSubstitute = new Map(Array.from(substitutes, ([id, substitute]) => [substitute, id]))
         const substituteOf = (id: string) => substitutes.get(id.toLowerCase())

@@ -13,7 +13,7 @@ import { delayedCode } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { type AttemptEnd, type BeginAttempts, ClaimedPublication, type ClaimRequest } from "./PublicationClaim.ts"
-import type { AttemptOutcome } from "./PublicationRecord.ts"
+import { answeredOutcomes } from "./PublicationRecord.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Repo = Context.Tag.Service<PublicationsRepo>
@@ -156,7 +156,8 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       SET claim = n.claim, lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second',
           claimed_by = ${holder}, attempts = t.attempts + 1, lost = t.lost + (t.claim IS NOT NULL)::integer
       FROM unnest(${ids}::uuid[], ${claims}::uuid[]) AS n (id, claim), store o
-      WHERE t.account_id = ${accountId} AND o.account_id = ${accountId} AND o.id = t.store_id AND t.id = n.id AND t.id = ANY(ARRAY(
+      WHERE t.account_id = ${accountId} AND t.id = n.id AND o.account_id = ${accountId} AND o.id = t.store_id
+        AND t.id = ANY(ARRAY(
         SELECT p.id
         FROM unnest(${ids}::uuid[], ${places}::integer[]) AS d (id, place)
         JOIN publication p ON p.account_id = ${accountId} AND p.id = d.id
@@ -326,9 +327,6 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
     (request.only === null ? claimAny : claimOnly)(hints, request, begin).pipe(Effect.map(inOrder), orDie)
 }
 
-/** The outcomes that a platform decides. */
-const answered: ReadonlySet<AttemptOutcome> = new Set(["published", "refused"])
-
 /**
  * Statements that change a claimed publication. If another process has claimed it since, they change nothing. `hasten` changes only those
  * that are not claimed.
@@ -352,7 +350,7 @@ export const makeClaimWrites = (
 
   const nothing = sql.literal("")
 
-  /** Ends the attempt and updates the publication. False: this attempt does not hold the claim any more. `and`: further parts of the statement. */
+  /** Ends the attempt and updates the publication. False: this attempt does not hold the claim any more. `and`: a further part of `WITH`. */
   const end = (claimed: ClaimedPublication, { outcome, reason }: AttemptEnd, assignment: Fragment, and = nothing) =>
     sql`
       WITH ended AS (
@@ -439,7 +437,7 @@ export const makeClaimWrites = (
         sql`
           state = ${state}, finished_at = app_now(),
           error = ${error === null ? null : JSON.stringify(error)}::jsonb`,
-        answered.has(ended.outcome) ? endOutage(claimed) : nothing
+        answeredOutcomes.has(ended.outcome) ? endOutage(claimed) : nothing
       ).pipe(Effect.zipLeft(tell(claimed)))
   }
 }

@@ -19,6 +19,9 @@ export type PublicationState = typeof PublicationState.Type
 export const AttemptOutcome = Schema.Literal("published", "refused", "unavailable", "unknown", "interrupted", "lost")
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
+/** The outcomes that a platform decides. Each ends the outage of its store. */
+export const answeredOutcomes: ReadonlySet<AttemptOutcome> = new Set(["published", "refused"])
+
 /**
  * Number of entities of one kind whose draft is unpublished on a store. `waiting`: they have no open publish request.
  * `underWay`: they have one, even if the draft was edited again since then.

@@ -11,7 +11,7 @@ import { type MemoryPublication, publicationsOf } from "./MemoryPublication.memo
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.memory.ts"
-import type { PublishAttempt } from "./PublicationRecord.ts"
+import { answeredOutcomes, type PublishAttempt } from "./PublicationRecord.ts"
 import { type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
@@ -422,7 +422,7 @@ const makeClaimWrites = (
     finish: (claimed, ended, state, error) =>
       Effect.gen(function* () {
         const isEnded = yield* end(claimed, ended, (_, finishedAt) => ({ state, error, finishedAt }))
-        if (isEnded && (ended.outcome === "published" || ended.outcome === "refused")) yield* endOutage(claimed)
+        if (isEnded && answeredOutcomes.has(ended.outcome)) yield* endOutage(claimed)
         return isEnded
       })
   }
