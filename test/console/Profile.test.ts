@@ -145,6 +145,11 @@ layer(Served, { excludeTestServices: true })("the profile", (it) => {
         400,
         /id="password-misfit" role="alert">The new password must have 10 to 200 characters\.</
       )
+      assertErrorPage(
+        yield* change(password, `${email}1`),
+        400,
+        /role="alert">The new password is little more than a word that attackers expect, such as your e-mail address or the name of this account; use a few unrelated words\.</
+      )
       assert.deepStrictEqual(to(yield* change(password, "another password")), [303, `${path}?note=password`])
       assert.strictEqual((yield* ask(path, { cookie })).status, 200)
       assert.strictEqual((yield* ask(path, { cookie: elsewhere })).status, 303)
