@@ -6,6 +6,7 @@ import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { SecretBox, type SecretUnreadable } from "../stores/SecretBox.ts"
 import { makeEncryptAgain, type Rotation } from "../stores/SecretRotation.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 import { makeCountAttempt } from "./AttemptLimits.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { makeRemoveFactor, SecondFactorsRepo, type UserKey, type Waiting } from "./SecondFactorsRepo.ts"
@@ -47,6 +48,8 @@ export class CodeTooLate extends Data.TaggedError("CodeTooLate") {
     return "This sign-in has expired. Enter your e-mail and password again."
   }
 }
+
+const refusalNames = { CodeRefused: "code", CodeTooLate: "late", SignInDelayed: "delayed" } as const
 
 /** The secret of an authenticator app, as its user enters it: as text, or as a URI in a QR code. */
 export interface Enrolment {
@@ -235,13 +238,21 @@ const makeSignInSteps = Effect.gen(function* () {
      * again for a minute, because a form may be sent twice. SignInDelayed: five wrong codes of the user in
      * 15 minutes. In a browser where this user signed in before, as its token `device` proves, codes are counted per browser instead.
      */
-    finish: Effect.fn("SecondFactors.finish")(function* (token: string, code: string, device?: string) {
-      if (!isOfKind("signInStep", token)) return yield* new CodeTooLate()
-      const waiting = yield* repo.findSignIn(hashOf(token))
-      if (Option.isNone(waiting)) return yield* endedBefore(token, code)
-      const user = waiting.value
-      return yield* countAttempt(user, signInEnd(user, token, code), yield* findDevice(device, user.email))
-    })
+    finish: Effect.fn("SecondFactors.finish")(
+      function* (token: string, code: string, device?: string) {
+        if (!isOfKind("signInStep", token)) return yield* new CodeTooLate()
+        const waiting = yield* repo.findSignIn(hashOf(token))
+        if (Option.isNone(waiting)) return yield* endedBefore(token, code)
+        const user = waiting.value
+        return yield* countAttempt(user, signInEnd(user, token, code), yield* findDevice(device, user.email))
+      },
+      Effect.tapError(({ _tag }) => Effect.sync(() => metrics.signInRefusals.of(refusalNames[_tag]).add(1)))
+    ),
+    /** The e-mail of the user of a sign-in that waits for a code. Empty: there is no such sign-in. */
+    emailOfSignIn: (token: string) =>
+      isOfKind("signInStep", token)
+        ? Effect.map(repo.findSignIn(hashOf(token)), (found) => Option.getOrUndefined(found)?.email ?? "")
+        : Effect.succeed("")
   }
 })
 

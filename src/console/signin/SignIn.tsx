@@ -9,6 +9,7 @@ import type { Identity } from "../../access/User.ts"
 import type { Users } from "../../access/Users.ts"
 import { type Parameters, parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { addressOf } from "../../http/ClientAddress.ts"
+import { makeNoteRefusal, typedEmail } from "../../http/RefusalLog.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import {
   csrfOf,
@@ -57,6 +58,24 @@ const waiting = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) 
   status: 429,
   headers: { "retry-after": String(retryAfterSeconds) }
 })
+
+/** Why a sign-in was refused, in the log. */
+const logReasons = {
+  SignInRefused: "wrong",
+  SignInDelayed: "delayed",
+  SignInBusy: "busy",
+  CodeRefused: "code",
+  CodeTooLate: "late"
+} as const
+
+/** Logs a refused sign-in. */
+const makeNoteSignIn = Effect.map(
+  makeNoteRefusal,
+  (noteRefusal) =>
+    (request: Request, email: string) =>
+    ({ _tag }: { readonly _tag: keyof typeof logReasons }) =>
+      noteRefusal("signIn", request, { email: typedEmail(email), reason: logReasons[_tag] })
+)
 
 /** The answer to a user who has changed since their sign-in was checked. */
 const refusedNow =
@@ -166,10 +185,13 @@ export const signIn = ({
       const { baseUrl, withForm, withOpenForm } = yield* makePageHandlers
 
       const { enter, start } = yield* makeEnter
-      const originOf = (request: Request) => ({
-        address: addressOf(request, trustedProxies),
-        device: deviceOf(baseUrl, request)
-      })
+      const noteRefused = yield* makeNoteSignIn
+
+      /** Checks an e-mail with its password, and logs a refusal. */
+      const checked = (request: Request, email: string, password: string) => {
+        const origin = { address: addressOf(request, trustedProxies), device: deviceOf(baseUrl, request) }
+        return Effect.tapError(signIns.signIn(email, password, origin), noteRefused(request, email))
+      }
 
       const endSession = withForm((visitor, form) =>
         Effect.as(
@@ -192,7 +214,7 @@ export const signIn = ({
           Effect.gen(function* () {
             const email = form.get("email") ?? ""
             const returnTo = localPath(form.get(fieldNames.returnTo), baseUrl)
-            const found = yield* Effect.either(signIns.signIn(email, form.get("password") ?? "", originOf(request)))
+            const found = yield* Effect.either(checked(request, email, form.get("password") ?? ""))
             const unsent = form.get(fieldNames.kept)
             if (Either.isRight(found)) return yield* enter(found.right, returnTo, request, unsent)
             const refused = found.left
@@ -217,6 +239,7 @@ export const signIn = ({
               return yield* start(finished.right, step.returnTo ?? paths.home, request, unsent)
             }
             const { _tag, message } = finished.left
+            yield* noteRefused(request, yield* secondFactors.emailOfSignIn(step.token))(finished.left)
             if (_tag === "CodeTooLate")
               return html(
                 viewerOf(request),
@@ -250,7 +273,7 @@ export const signIn = ({
             if (Either.isRight(set)) return yield* enter(set.right, paths.home, request)
             if (set.left._tag === "LinkUsedUp") {
               // If the form was sent twice, the first has used the link and set this password.
-              const found = yield* Effect.option(signIns.signIn(form.get("email") ?? "", password, originOf(request)))
+              const found = yield* Effect.option(checked(request, form.get("email") ?? "", password))
               if (Option.isSome(found)) return yield* enter(found.value, paths.home, request)
             }
             if (set.left._tag === "LinkUsedUp" || set.left._tag === "EmailTaken") return yield* refusedLink(set.left)
