@@ -49,6 +49,15 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
       WHERE u.account_id = ${accountId} AND u.id = ${id}`
   )
 
+  const findOwnLink = findOne(LinkReader)(
+    (accountId: AccountId, id: UserId, hash: string) => sql`
+      SELECT rfc3339(l.expires_at) AS "expiresAt", u.language, u.time_zone AS "timeZone"
+      FROM password_link l
+      JOIN app_user u ON u.account_id = l.account_id AND u.id = l.user_id
+      WHERE l.account_id = ${accountId} AND l.user_id = ${id} AND l.hash = decode(${hash}, 'hex')
+        AND l.expires_at > app_now() AND u.disabled_at IS NULL`
+  )
+
   const setPassword = SqlSchema.findOne({
     Request: Schema.Struct({ hash: Schema.String, password: Schema.String }),
     Result: Schema.Struct({ ...Identity.fields, isFirst: Schema.Boolean }),
@@ -70,6 +79,8 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
   return {
     /** Stores a link of the user. It replaces the older link, because a user has at most one. */
     setLink,
+    /** The link of a user with this hash. None: the user has no such link, or it is not valid any more. */
+    findOwnLink,
     /**
      * Stores the result of an attempt to send the mail with a link. `problem`: why it was not delivered; null: it was, or no mail is sent.
      * `retrySeconds`: for how long the link counts as one whose mail is sent again; null: it is not sent again. Returns false if the link

@@ -238,6 +238,24 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
     })
   )
 
+  it.effect("ends the user's other sessions when it is set up, and says so", () =>
+    Effect.gen(function* () {
+      const person = yield* aPerson
+      const elsewhere = cookieOf(yield* signIn(person.email))
+      yield* person.send(factorPath, { current: password })
+      const page = yield* ask(factorPath, { cookie: person.cookie })
+      assert.include(textOf(page), "The second factor is on after this code, and your other sessions end.")
+      assert.strictEqual((yield* ask(path, { cookie: elsewhere })).status, 200)
+      const secret = String(/id="secret"[^>]*value="([A-Z2-7]+)"/.exec(page.text)?.[1])
+      assert.strictEqual((yield* person.send(`${factorPath}/confirm`, { code: "000000" })).status, 400)
+      assert.strictEqual((yield* ask(path, { cookie: elsewhere })).status, 200)
+      const on = yield* person.send(`${factorPath}/confirm`, { code: codeOf(secret) })
+      assert.include(textOf(on), "Your other sessions are ended.")
+      assert.strictEqual((yield* ask(path, { cookie: elsewhere })).status, 303)
+      assert.strictEqual((yield* ask(path, { cookie: person.cookie })).status, 200)
+    })
+  )
+
   it.effect("is set up only with the current password: an open session is not enough", () =>
     Effect.gen(function* () {
       const { cookie, send } = yield* aPerson

@@ -386,6 +386,7 @@ const access = (round: number) =>
     assert.isTrue(Option.isSome(yield* users.findLink(hashes.link)))
     const reader = yield* users.setLink(accountId, userId, secret("link", round), 60)
     assert.hasAllKeys(reader, ["expiresAt", "language", "timeZone"])
+    assert.isTrue(Option.isSome(yield* users.findOwnLink(accountId, userId, secret("link", round))))
     assert.isTrue(yield* users.keepMailState(accountId, secret("link", round), "refused", 60))
     const views = yield* SavedViewsRepo
     const viewsOf = { accountId, userId, list: "product" } as const
@@ -395,7 +396,8 @@ const access = (round: number) =>
     assert.isTrue(Option.isSome(yield* users.findSession(hashes.session, life)))
     yield* users.recordSession(accountId, hashes.session)
     yield* users.endSession(accountId, hashes.session)
-    yield* users.startSession({ accountId, id: userId, password: null }, secret("session", round), {
+    const newUser = { accountId, id: userId, password: null, hasSecondFactor: false }
+    yield* users.startSession(newUser, secret("session", round), {
       browser: "Firefox",
       system: "Linux"
     })
@@ -412,6 +414,7 @@ const access = (round: number) =>
     assert.isTrue(yield* users.changePassword(accountId, userId, change))
     yield* users.setProfile(accountId, userId, { language: "de", timeZone: null })
     assert.isFalse(yield* users.endOtherSessions(accountId, userId, ownSession))
+    yield* users.tellGuesses({ accountId, action: "codes_guessed", email })
     assert.strictEqual(yield* users.emailOf(accountId, userId), email)
     yield* users.record({ _tag: "User", accountId, userId }, { action: "sessions_ended", email })
     const changes = yield* users.readLog(accountId, undefined, 2)

@@ -114,6 +114,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "The values were sent to the store's platform, but {cause}: whether it accepted them is not known yet.",
   "The store's platform refused the request ({code}): {cause}",
   "it limits the number of requests",
+  "this account has sent {count} mails with links within an hour",
   "it did not answer in time",
   "the connection failed",
   "it reports an internal error",

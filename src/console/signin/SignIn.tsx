@@ -3,6 +3,7 @@ import { Effect, Either, Option, Redacted } from "effect"
 import { readEmail } from "../../access/Email.ts"
 import { Mailer } from "../../access/Mailer.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
+import type { SessionUser } from "../../access/Sessions.sql.ts"
 import { Sessions } from "../../access/Sessions.ts"
 import { type EmailTaken, type LinkUsedUp, type SignInRefused, SignIns } from "../../access/SignIns.ts"
 import type { Identity } from "../../access/User.ts"
@@ -140,12 +141,7 @@ const makeEnter = Effect.gen(function* () {
   const { baseUrl } = yield* makePageHandlers
 
   /** Starts a session, and ends the session that the browser had before. */
-  const start = (
-    user: Pick<Identity, "accountId" | "id" | "password">,
-    to: string,
-    request: Request,
-    kept?: Parameters
-  ) =>
+  const start = (user: SessionUser, to: string, request: Request, kept?: Parameters) =>
     Effect.gen(function* () {
       const before = yield* visitorOf(sessions, baseUrl, request)
       if (Option.isSome(before)) yield* sessions.end(before.value.accountId, before.value.sessionHash)
@@ -170,6 +166,47 @@ const makeEnter = Effect.gen(function* () {
   return { enter, start }
 })
 
+/** The second step of a sign-in. */
+const makeCode = Effect.gen(function* () {
+  const secondFactors = yield* SecondFactors
+  const noteRefused = yield* makeNoteSignIn
+  const { baseUrl, withOpenForm } = yield* makePageHandlers
+  const { start } = yield* makeEnter
+  return {
+    code: withOpenForm((form, request) =>
+      Effect.gen(function* () {
+        const step = {
+          token: form.get("token") ?? "",
+          returnTo: localPath(form.get(fieldNames.returnTo), baseUrl),
+          kept: form.get(fieldNames.kept)
+        }
+        const finished = yield* Effect.either(
+          secondFactors.finish(step.token, form.get("code") ?? "", deviceOf(baseUrl, request))
+        )
+        if (Either.isRight(finished)) {
+          const unsent = step.kept === undefined ? undefined : parametersOf(step.kept)
+          return yield* start(
+            { ...finished.right, hasSecondFactor: true },
+            step.returnTo ?? paths.home,
+            request,
+            unsent
+          )
+        }
+        const { _tag, message } = finished.left
+        yield* noteRefused(request, yield* secondFactors.emailOfSignIn(step.token))(finished.left)
+        if (_tag === "CodeTooLate")
+          return html(viewerOf(request), <SignInPage returnTo={step.returnTo} refusal={message} kept={step.kept} />, {
+            status: 403
+          })
+        const again = <CodePage {...step} refusal={message} />
+        return _tag === "CodeRefused"
+          ? html(viewerOf(request), again, { status: 403 })
+          : html(viewerOf(request), again, waiting(finished.left))
+      })
+    )
+  }
+})
+
 /** Sign-in in one or two steps, sign-out, and the pages that set a new password. */
 export const signIn = ({
   trustedProxies
@@ -181,10 +218,9 @@ export const signIn = ({
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const signIns = yield* SignIns
-      const secondFactors = yield* SecondFactors
       const { baseUrl, withForm, withOpenForm } = yield* makePageHandlers
 
-      const { enter, start } = yield* makeEnter
+      const { enter } = yield* makeEnter
       const noteRefused = yield* makeNoteSignIn
 
       /** Checks an e-mail with its password, and logs a refusal. */
@@ -224,34 +260,7 @@ export const signIn = ({
               : html(viewerOf(request), again, waiting(refused))
           })
         ),
-        code: withOpenForm((form, request) =>
-          Effect.gen(function* () {
-            const step = {
-              token: form.get("token") ?? "",
-              returnTo: localPath(form.get(fieldNames.returnTo), baseUrl),
-              kept: form.get(fieldNames.kept)
-            }
-            const finished = yield* Effect.either(
-              secondFactors.finish(step.token, form.get("code") ?? "", deviceOf(baseUrl, request))
-            )
-            if (Either.isRight(finished)) {
-              const unsent = step.kept === undefined ? undefined : parametersOf(step.kept)
-              return yield* start(finished.right, step.returnTo ?? paths.home, request, unsent)
-            }
-            const { _tag, message } = finished.left
-            yield* noteRefused(request, yield* secondFactors.emailOfSignIn(step.token))(finished.left)
-            if (_tag === "CodeTooLate")
-              return html(
-                viewerOf(request),
-                <SignInPage returnTo={step.returnTo} refusal={message} kept={step.kept} />,
-                { status: 403 }
-              )
-            const again = <CodePage {...step} refusal={message} />
-            return _tag === "CodeRefused"
-              ? html(viewerOf(request), again, { status: 403 })
-              : html(viewerOf(request), again, waiting(finished.left))
-          })
-        ),
+        ...(yield* makeCode),
         noCode: () => Effect.succeed(seeOther(paths.signIn)),
         ...(yield* makeForgotPassword({ trustedProxies })),
         signOut: (request) =>
