@@ -129,10 +129,10 @@ export const makePublishJobKinds = Effect.gen(function* () {
     Effect.map(repo.pendingUntil(accountId, storeId, until), ({ count, delay }) => {
       if (count === 0) return undefined
       return delay === null
-        ? ({ _tag: "Wait", why: `the outcomes of ${count} publishes`, seconds: lookSeconds } as const)
+        ? ({ _tag: "Wait", why: `the outcomes of publishes (${count} left)`, seconds: lookSeconds } as const)
         : ({
             _tag: "Wait",
-            why: `the outcomes of ${count} publishes; the store's platform does not answer`,
+            why: `the outcomes of publishes (${count} left); the store's platform does not answer`,
             seconds: lookSecondsInOutage
           } as const)
     })
