@@ -7,7 +7,7 @@ import type { EntityId } from "../model/Ids.ts"
 export const FoundEntities = Schema.Struct({ kinds: Schema.Array(EntityKind), filters: MerchantFilters })
 export type FoundEntities = typeof FoundEntities.Type
 
-/** Where a walk by id continues. `limit`: the maximum number of found entities; `looked`: of entities that are looked at. */
+/** Where a walk by id continues. `limit`: the maximum number of entities to find; `looked`: the maximum number to look at. */
 export interface WalkPlace {
   readonly after: EntityId
   readonly looked: number
