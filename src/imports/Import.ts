@@ -71,14 +71,14 @@ const importantColumns = ["Product Category", "Cost per item", "Gift Card", "Var
 /** At most `most` ignored columns that have values, the most important first, and the number of the others. */
 export const columnsNotKept = (
   { ignored_columns }: ImportSummary,
-  most: number
+  maxNamed: number
 ): { readonly named: ReadonlyArray<string>; readonly more: number } => {
   const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
   const isImportant = ({ name }: { readonly name: string }) => importantColumns.includes(name)
   const ordered = [...filled.filter(isImportant), ...filled.filter((column) => !isImportant(column))]
   return {
-    named: ordered.slice(0, most).map(({ filled_cells, name }) => `${name} (${filled_cells})`),
-    more: Math.max(0, filled.length - most)
+    named: ordered.slice(0, maxNamed).map(({ filled_cells, name }) => `${name} (${filled_cells})`),
+    more: Math.max(0, filled.length - maxNamed)
   }
 }
 export type ImportSummary = typeof ImportSummary.Type

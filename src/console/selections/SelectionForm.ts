@@ -100,7 +100,7 @@ export const tooMany = (selection: Selection) =>
 /** Whether nothing that was ticked exists. */
 export const isGone = ({ existing, isAll }: Selection) => !isAll && existing.length === 0
 
-/** Nothing that was ticked exists. Entities of other accounts and kinds are told apart from deleted ones nowhere. */
+/** Refuses a selection of which nothing exists. Its ids may also be of another account or kind, which no message tells. */
 export const allGone = (selection: Selection) =>
   new PageRefused({
     status: 404,
