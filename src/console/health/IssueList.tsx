@@ -40,6 +40,8 @@ const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 const isFillable = (section: HealthSection) =>
   section === "completeness-required" || section === "completeness-recommended" || section === "media-alt-missing"
 
+const unlinkedMeanwhile = "one of the stores is not linked any more"
+
 /** The message if some stores refuse to publish again. `begun`: the number of jobs for the other stores. */
 const notRetried = (refusals: ReadonlyArray<string>, begun: number): Saying => {
   const problem = refusals.join("; ")
@@ -319,7 +321,10 @@ export const issueList: Surface<Needs> = surfaceOf(
           const begun = yield* Effect.forEach([...ticked], ([storeId, ids]) =>
             publishJobs.selected(storeId, ids).pipe(
               Effect.map(({ id }) => ({ id, refusal: undefined })),
-              Effect.catchTag("ValidationFailed", ({ message }) => Effect.succeed({ id: undefined, refusal: message }))
+              Effect.catchTags({
+                ValidationFailed: ({ message }) => Effect.succeed({ id: undefined, refusal: message }),
+                NotFound: () => Effect.succeed({ id: undefined, refusal: unlinkedMeanwhile })
+              })
             )
           )
           const refusals = begun.flatMap(({ refusal }) => (refusal === undefined ? [] : [refusal]))

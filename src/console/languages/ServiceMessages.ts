@@ -146,6 +146,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "The store cannot show the file {name}: {cause} Correct its address, then publish a product that shows it: this sends the file again.",
   "The access token does not allow reading the catalog.",
   "The store does not accept the access token: the token is wrong or was revoked.",
+  "one of the stores is not linked any more",
   "the drop is {state}: only a scheduled one can be cancelled",
   "the drop {drop} ({id}) changes this field at the same time",
   "Its certificate is not trusted: it has expired, is for another host, or is signed by an authority that the service does not know.",
