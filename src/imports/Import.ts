@@ -117,7 +117,7 @@ export const ImportRun = Schema.Struct({
   isPaused: Schema.Boolean,
   /** Whether a process took it over, or it was paused. Then `applied` counts items from before `updatedAt`. */
   wasTakenOver: Schema.Boolean,
-  /** Whether it locks the account: nothing else can be changed. */
+  /** Whether it locks the account: only this import changes its catalog. */
   isLocking: Schema.Boolean,
   /** Why the import failed, or why it was discarded automatically. */
   error: Schema.NullOr(Schema.String),

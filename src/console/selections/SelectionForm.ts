@@ -6,8 +6,8 @@ import { NotFound } from "../../model/Errors.ts"
 import { EntityId } from "../../model/Ids.ts"
 import { PageRefused } from "../Browser.ts"
 import { listPages } from "../entities/ListPages.ts"
+import { type ListQuery, listAddress, listQueryOf } from "../lists/ListFilters.tsx"
 import { idsOf } from "../PageHandlers.ts"
-import { type ListQuery, listAddress, listQueryOf } from "../products/ProductFilters.tsx"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 
 /** Maximum number of entities that can be selected one by one. */
