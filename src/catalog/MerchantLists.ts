@@ -139,7 +139,7 @@ const make = Effect.gen(function* () {
     found,
     /** For each linked store, the numbers of failed, publishing and unpublished store versions. */
     storeCounts: withAccountId(repo.storeCounts),
-    /** The first `most` variants of each of these products that has several, by the product's id. */
+    /** The first `maxOfProduct` variants of each of these products that has several, by the product's id. */
     variantsOf: Effect.fn("MerchantLists.variantsOf")(function* (
       products: ReadonlyArray<ListedEntity>,
       maxOfProduct: number

@@ -68,7 +68,7 @@ export const ImportSummary = Schema.Struct({
 /** Ignored columns that matter most to a merchant. They are named first. */
 const importantColumns = ["Product Category", "Cost per item", "Gift Card", "Variant Inventory Policy"]
 
-/** At most `most` ignored columns that have values, the most important first, and the number of the others. */
+/** At most `maxNamed` ignored columns that have values, the most important first, and the number of the others. */
 export const columnsNotKept = (
   { ignored_columns }: ImportSummary,
   maxNamed: number
