@@ -136,7 +136,7 @@ const makeRecording = (users: UsersRepo["Type"], transaction: Transaction["Type"
   return { record, recorded }
 }
 
-/** Records the link of a new or an older user, who has a role. */
+/** Records that a link was made: for a new user as an invitation with the role, for another one as a link. */
 const makeRecordLink =
   (users: UsersRepo["Type"], record: ReturnType<typeof makeRecording>["record"]) =>
   (accountId: AccountId, email: string, isAdded: boolean) =>

@@ -46,7 +46,6 @@ import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { PulledRecordsRepo } from "../../src/imports/PulledRecordsRepo.ts"
 import { ReviewList } from "../../src/imports/StagedImport.ts"
-import { foundEntities } from "../../src/jobs/FoundEntities.ts"
 import { FoundEntitiesRepo } from "../../src/jobs/FoundEntitiesRepo.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
@@ -910,7 +909,7 @@ const jobs = Effect.gen(function* () {
       { hasOwnValues: true, storeId: firstStore }
     ])
       for (const after of [EntityId.make(nilUuid), product(1_000)])
-        yield* found.next(accountId, jobId, foundEntities([kind], filters), { after, looked: 500, limit: 100 })
+        yield* found.next(accountId, jobId, { kinds: [kind], filters }, { after, looked: 500, limit: 100 })
     const ids = Array.from({ length: 200 }, (_, index) => product(index + 1))
     assert.strictEqual(
       yield* bulk.stage(accountId, jobId, { kind, ids, after: 0, asOfBegin: true }),
