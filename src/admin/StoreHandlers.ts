@@ -3,6 +3,7 @@ import { DemoEdits } from "../demo/DemoEdits.ts"
 import { DemoFailures } from "../demo/DemoFailures.ts"
 import { filesOnly } from "../model/Store.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
+import { permissionsNamed } from "../stores/LinkRules.ts"
 import { linkOptions } from "../stores/StoreCredentials.ts"
 import { StoreRecords } from "../stores/StoreRecords.ts"
 import { type BegunChange, Stores } from "../stores/Stores.ts"
@@ -21,10 +22,14 @@ export const StoreHandlers = StoreRpcs.toLayer(
     const records = yield* StoreRecords
     const stores = yield* Stores
 
-    const toStoreChange = ({ job, store }: BegunChange) => {
+    const toStoreChange = ({ job, missingPermissions = [], store }: BegunChange) => {
       const adapter = Option.getOrUndefined(platforms.find(store.platform))
       const isVerified = adapter?.isVerified === true
-      return { job, store, isVerified, options: isVerified ? linkOptions(adapter) : "" }
+      const missing =
+        adapter === undefined
+          ? []
+          : permissionsNamed(adapter, missingPermissions).map(({ name, without }) => ({ name, without }))
+      return { job, store, isVerified, options: isVerified ? linkOptions(adapter) : "", missing }
     }
 
     return {

@@ -11,13 +11,14 @@ import { accountRpc } from "./AccountRpc.ts"
 /**
  * A store that was linked or unlinked. `job` computes the derived fields of its entities again; null: the store has no
  * entities. `isVerified`: its adapter verifies stores. `options`: the options with which `store link` links it again,
- * for example `--platform shopify --token-file FILE`.
+ * for example `--platform shopify --token-file FILE`. `missing`: the optional permissions that its credentials lack.
  */
 const StoreChange = Schema.Struct({
   store: Store,
   job: Schema.NullOr(Job),
   isVerified: Schema.Boolean,
-  options: Schema.String
+  options: Schema.String,
+  missing: Schema.Array(Schema.Struct({ name: Schema.String, without: Schema.String }))
 })
 
 /**

@@ -126,7 +126,7 @@ const link = Command.make(
   ({ account, currency, domain, json, name, platform, primaryLocale, ...fields }) =>
     Effect.gen(function* () {
       const credentials = yield* credentialsIn(fields)
-      const { isVerified, job, store } = yield* (yield* AdminClient).linkStore({
+      const { isVerified, job, missing, store } = yield* (yield* AdminClient).linkStore({
         account,
         domain,
         name: Option.getOrUndefined(name),
@@ -136,10 +136,12 @@ const link = Command.make(
         credentials
       })
       const entities = yield* waitForEntities(account, job)
-      yield* answer(json, { store_id: store.id, domain: store.domain, platform: store.platform }, [
+      const warnings = missing.length > 0 ? { missing_permissions: missing.map(({ name }) => name) } : {}
+      yield* answer(json, { store_id: store.id, domain: store.domain, platform: store.platform, ...warnings }, [
         entities === 0
           ? `Linked ${store.domain} (${store.id}).`
           : `Linked ${store.domain} (${store.id}) again: ${countText(entities)} their versions on it again.`,
+        ...missing.map(({ name, without }) => `The token lacks the permission ${name}: ${without}.`),
         // The shop of a demo store is empty until it is published to, so its first data can only come from a file.
         isVerified || (entities > 0 && store.platform !== filesOnly)
           ? `Next: ${hint(`import refresh --store ${store.domain}`, account)}`

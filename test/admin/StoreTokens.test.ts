@@ -20,6 +20,7 @@ import { SecretKeySource } from "../../src/stores/SecretBox.ts"
 import { MemoryRepositories } from "../../src/testing/index.ts"
 import { adminSchema } from "../platform/AdminSchema.ts"
 import { layerServer, layerShopify, ShopifyTestServer } from "../platform/PlatformShops.ts"
+import { scopesWithout } from "../platform/ShopifyAccess.ts"
 import { layerEmbedded } from "../support/TestDatabase.ts"
 
 const key = Layer.succeed(SecretKeySource, { _tag: "Setting", key: Redacted.make("cd".repeat(32)) })
@@ -80,9 +81,14 @@ for (const [name, client] of Object.entries(clients))
           server.script(token, "Verify", "html")
           const unavailable = yield* failure(token)
           assert.instanceOf(unavailable, PlatformUnavailable)
-          const { store } = yield* link(token)
+          const { missing, store } = yield* link(token)
+          assert.deepStrictEqual(missing, [])
           assert.deepInclude(store, { domain: "tern.myshopify.com", platform: "shopify", name: "Tern & Daughters" })
           assert.deepStrictEqual(yield* admin.listStores({ account: Option.none() }), [store])
+          server.open(token).scopes = new Set([...scopesWithout("write_publications"), "read_publications"])
+          assert.deepStrictEqual((yield* link(token)).missing, [
+            { name: "write_publications", without: "new products and collections are put on no sales channel" }
+          ])
         })
       )
     })

@@ -129,6 +129,7 @@ export const rootOf = (shop: ShopifyShop) => {
 
   return {
     shop: { name: "Tern & Daughters", myshopifyDomain: "tern.myshopify.com", currencyCode: "EUR" },
+    currentAppInstallation: { accessScopes: [...shop.scopes].map((handle) => ({ handle, description: handle })) },
     shopLocales: [
       { locale: "en", name: "English", primary: true, published: true },
       { locale: "de", name: "German", primary: false, published: true }

@@ -1,3 +1,4 @@
+import { allScopes } from "./ShopifyAccess.ts"
 import { addValues, complaint, linkedErrors, namesOf, optionErrors, takenErrors } from "./ShopifyOptions.ts"
 
 /**
@@ -183,6 +184,8 @@ export class ShopifyShop {
   readonly collections = new Map<string, Collection>()
   readonly files = new Map<string, ShopFile>()
   readonly definitions = new Set<string>()
+  /** The access scopes of its token. */
+  scopes: ReadonlySet<string> = allScopes
   /** The created records, by kind: a duplicate is visible here. */
   readonly made: Array<string> = []
   /** The answers for sections that the catalog only reads. */

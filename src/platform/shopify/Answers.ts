@@ -137,7 +137,12 @@ export type Job = typeof Job.Type
 const wrote = <Name extends string>(name: Name) =>
   Schema.Record({ key: Schema.Literal(name), value: Struct({ userErrors: UserErrors }) })
 
+const currentAppInstallation = Struct({ accessScopes: List(Struct({ handle: Str })) })
+
+export const Permissions = Struct({ currentAppInstallation })
+
 export const Verify = Struct({
+  currentAppInstallation,
   shop: Struct({ name: Str, myshopifyDomain: Str, currencyCode: Str }),
   shopLocales: List(Struct({ locale: Str, primary: Bool, published: Bool }))
 })

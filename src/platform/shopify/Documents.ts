@@ -44,10 +44,16 @@ const userErrors = "userErrors { field message }"
 const codedUserErrors = "userErrors { field message code }"
 const pageInfo = "pageInfo { hasNextPage endCursor }"
 
+const accessScopes = "currentAppInstallation { accessScopes { handle } }"
+
 export const verify = `query Verify {
+  ${accessScopes}
   shop { name myshopifyDomain currencyCode }
   shopLocales { locale primary published }
 }`
+
+/** Needs no access scope itself. */
+export const permissions = `query Permissions { ${accessScopes} }`
 
 const publication = `
   id autoPublish supportsFuturePublishing

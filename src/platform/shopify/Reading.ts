@@ -7,6 +7,7 @@ import type {
 } from "../../model/Definition.ts"
 import { fromRfc3339, type Timestamp } from "../../model/Timestamp.ts"
 import type { PlatformMarket } from "../Market.ts"
+import type { Permission } from "../PlatformAdapter.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
 import { type PlatformReadError, PlatformUnavailable } from "../PlatformErrors.ts"
 import type { EntityChannel, SalesChannel } from "../SalesChannel.ts"
@@ -14,7 +15,9 @@ import type { PlatformTranslations } from "../Translation.ts"
 import * as Answers from "./Answers.ts"
 import { nonsense, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
+import { accessDenied } from "./Exchange.ts"
 import { pages } from "./Lookups.ts"
+import { missingIn, missingPermissions } from "./Permissions.ts"
 
 const instant = (text: string): Either.Either<Timestamp, PlatformUnavailable> =>
   Either.mapLeft(fromRfc3339(text), () => nonsense)
@@ -164,10 +167,54 @@ const translationsOf = (
 
 type Reads = Omit<PlatformClient["Type"], "publish" | "readBack" | "find" | "pull">
 
+/** Reads the store's description. `verify`: refuses a token without required permissions, too. */
+const makeVerify = (client: ShopifyClient) => {
+  const { liveLimit } = client.options
+  const facts = (store: PlatformStore) => client.read(store, Documents.verify, Answers.Verify, {}, liveLimit)
+
+  const missingOf = ({ currentAppInstallation: { accessScopes } }: typeof Answers.Permissions.Type) =>
+    missingIn(new Set(accessScopes.map(({ handle }) => handle)))
+
+  const failIfMissing = (missing: ReadonlyArray<Permission>) => {
+    const required = missing.filter(({ isOptional = false }) => !isOptional)
+    return required.length === 0 ? Effect.void : missingPermissions(required)
+  }
+
+  /** As `facts`. If a missing permission is the cause of a refusal, the refusal names all that are missing. */
+  const permittedFacts = (store: PlatformStore) =>
+    Effect.catchTag(facts(store), "PlatformRefused", (refused) =>
+      Effect.gen(function* () {
+        if (refused.code === accessDenied) {
+          const granted = yield* client.read(store, Documents.permissions, Answers.Permissions, {}, liveLimit)
+          yield* failIfMissing(missingOf(granted))
+        }
+        return yield* refused
+      })
+    )
+
+  const verify = (store: PlatformStore) =>
+    Effect.gen(function* () {
+      const { shop, shopLocales, ...granted } = yield* permittedFacts(store)
+      const missing = missingOf(granted)
+      yield* failIfMissing(missing)
+      const primary = shopLocales.find((locale) => locale.primary)?.locale ?? "en"
+      return {
+        domain: shop.myshopifyDomain,
+        name: shop.name,
+        primaryLocale: primary,
+        locales: [primary, ...shopLocales.map(({ locale }) => locale).filter((locale) => locale !== primary)],
+        currency: shop.currencyCode,
+        ...(missing.length > 0 && { missingPermissions: missing.map(({ name }) => name) })
+      }
+    })
+
+  return { facts, verify }
+}
+
 /** Reads everything of a store except its catalog. */
 export const makeReading = (client: ShopifyClient): Reads => {
   const { liveLimit } = client.options
-  const facts = (store: PlatformStore) => client.read(store, Documents.verify, Answers.Verify, {}, liveLimit)
+  const { facts, verify } = makeVerify(client)
 
   const withinLiveLimit = <A>(effect: Effect.Effect<A, PlatformReadError>) =>
     Effect.timeoutFail(effect, { duration: liveLimit, onTimeout: () => new PlatformUnavailable({ reason: "timeout" }) })
@@ -188,17 +235,7 @@ export const makeReading = (client: ShopifyClient): Reads => {
     )
 
   return {
-    verify: (store) =>
-      Effect.map(facts(store), ({ shop, shopLocales }) => {
-        const primary = shopLocales.find((locale) => locale.primary)?.locale ?? "en"
-        return {
-          domain: shop.myshopifyDomain,
-          name: shop.name,
-          primaryLocale: primary,
-          locales: [primary, ...shopLocales.map(({ locale }) => locale).filter((locale) => locale !== primary)],
-          currency: shop.currencyCode
-        }
-      }),
+    verify,
     salesChannels: (store) => withinLiveLimit(channels(store)),
     entityChannels: (store, platformId) =>
       withinLiveLimit(
