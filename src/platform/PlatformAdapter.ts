@@ -25,8 +25,17 @@ export interface CredentialField {
   readonly misfit: (value: string) => string | undefined
 }
 
-/** Data that a platform may have besides products, variants, collections and media. Reads of other data are empty. */
-export type PlatformCapability = "salesChannels" | "markets" | "metafieldDefinitions" | "metaobjects" | "translations"
+/**
+ * Data that a platform may have besides products, variants, collections and media. Reads of other data are empty. `newRecordChannels`: a
+ * publish puts the records that it creates on `PlatformStore.newRecordChannels`.
+ */
+export type PlatformCapability =
+  | "salesChannels"
+  | "newRecordChannels"
+  | "markets"
+  | "metafieldDefinitions"
+  | "metaobjects"
+  | "translations"
 
 /** The services that every adapter may use. */
 export type PlatformServices = HttpClient.HttpClient | Scope.Scope

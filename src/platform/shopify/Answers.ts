@@ -303,6 +303,10 @@ export const CreateCollection = Struct({
 })
 export const UpdateCollection = Struct({ collectionUpdate: Struct({ job: NullOr(Job), userErrors: UserErrors }) })
 export const OrderMembers = Struct({ collectionReorderProducts: Struct({ job: NullOr(Job), userErrors: UserErrors }) })
+export const ProductCreation = Struct({
+  product: NullOr(Struct({ createdAt: Str, metafield: NullOr(Struct({ createdAt: Str })) }))
+})
+export const PutOnChannels = wrote("publishablePublish")
 export const JobState = Struct({ job: NullOr(Job) })
 export const CreateFiles = Struct({ fileCreate: Struct({ files: NullOr(List(Id)), userErrors: UserErrors }) })
 export const UpdateFiles = wrote("fileUpdate")

@@ -281,6 +281,15 @@ export const orderMembers = `mutation OrderMembers($id: ID!, $moves: [MoveInput!
   collectionReorderProducts(id: $id, moves: $moves) { job { id done } ${codedUserErrors} }
 }`
 
+/** When a product and one of its metafields were created. */
+export const productCreation = `query ProductCreation($id: ID!, $namespace: String!, $key: String!) {
+  product(id: $id) { createdAt metafield(namespace: $namespace, key: $key) { createdAt } }
+}`
+
+export const putOnChannels = `mutation PutOnChannels($id: ID!, $input: [PublicationInput!]!) {
+  publishablePublish(id: $id, input: $input) { ${userErrors} }
+}`
+
 export const jobState = `query JobState($id: ID!) { job(id: $id) { id done } }`
 
 export const createFiles = `mutation CreateFiles($files: [FileCreateInput!]!) {

@@ -1,4 +1,4 @@
-import { Chunk, Effect, Either, Stream } from "effect"
+import { Effect, Either, Stream } from "effect"
 import type {
   OwnerType,
   PlatformMetafieldDefinition,
@@ -10,9 +10,10 @@ import type { PlatformMarket } from "../Market.ts"
 import type { Permission } from "../PlatformAdapter.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
 import { type PlatformReadError, PlatformUnavailable } from "../PlatformErrors.ts"
-import type { EntityChannel, SalesChannel } from "../SalesChannel.ts"
+import type { EntityChannel } from "../SalesChannel.ts"
 import type { PlatformTranslations } from "../Translation.ts"
 import * as Answers from "./Answers.ts"
+import { makeChannels } from "./Channels.ts"
 import { nonsense, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import { accessDenied } from "./Exchange.ts"
@@ -31,30 +32,6 @@ const ownerTypes: Readonly<Record<OwnerType, string>> = {
   media: "MEDIA_IMAGE",
   market: "MARKET",
   shop: "SHOP"
-}
-
-const catalogKinds: Readonly<Record<string, SalesChannel["catalog_kind"]>> = {
-  AppCatalog: "app",
-  MarketCatalog: "market",
-  CompanyLocationCatalog: "company_location"
-}
-
-const channelOf = ({
-  autoPublish,
-  catalog,
-  channels,
-  id,
-  supportsFuturePublishing
-}: Answers.Publication): SalesChannel => {
-  const [channel] = channels?.nodes ?? []
-  return {
-    id,
-    name: channel?.name ?? catalog?.title ?? "",
-    handle: channel?.handle ?? "",
-    catalog_kind: catalog === null ? "none" : (catalogKinds[catalog.__typename] ?? "none"),
-    auto_publish: autoPublish,
-    supports_future_publishing: supportsFuturePublishing
-  }
 }
 
 const marketOf = (market: Answers.Market): PlatformMarket => ({
@@ -219,28 +196,17 @@ export const makeReading = (client: ShopifyClient): Reads => {
   const withinLiveLimit = <A>(effect: Effect.Effect<A, PlatformReadError>) =>
     Effect.timeoutFail(effect, { duration: liveLimit, onTimeout: () => new PlatformUnavailable({ reason: "timeout" }) })
 
-  const list = <A>(stream: Stream.Stream<A, PlatformReadError>) =>
-    Effect.map(Stream.runCollect(stream), (chunk) => Chunk.toReadonlyArray(chunk))
-
-  const channels = (store: PlatformStore) =>
-    list(
-      pages(client, store, Documents.salesChannels, Answers.SalesChannels, {}, ({ publications }) => publications)
-    ).pipe(Effect.map((publications) => publications.map(channelOf)))
-
-  const whereIs = (store: PlatformStore, id: string) =>
-    list(
-      pages(client, store, Documents.entityPublications, Answers.EntityPublications, { id }, ({ node }) => {
-        return node?.resourcePublicationsV2
-      })
-    )
+  const channels = makeChannels(client)
 
   return {
     verify,
-    salesChannels: (store) => withinLiveLimit(channels(store)),
+    salesChannels: (store) => withinLiveLimit(channels.of(store)),
     entityChannels: (store, platformId) =>
       withinLiveLimit(
         Effect.gen(function* () {
-          const [all, here] = yield* Effect.all([channels(store), whereIs(store, platformId)], { concurrency: 2 })
+          const [all, here] = yield* Effect.all([channels.of(store), channels.whereIs(store, platformId)], {
+            concurrency: 2
+          })
           return yield* Effect.forEach(all, ({ id, name }) =>
             Effect.gen(function* () {
               const found = here.find(({ publication }) => publication.id === id)

@@ -29,7 +29,14 @@ export const shopifyAdapter: PlatformAdapter = {
   name: "shopify",
   label: "Shopify",
   summary: "its Admin API is used, with a token",
-  capabilities: ["salesChannels", "markets", "metafieldDefinitions", "metaobjects", "translations"],
+  capabilities: [
+    "salesChannels",
+    "newRecordChannels",
+    "markets",
+    "metafieldDefinitions",
+    "metaobjects",
+    "translations"
+  ],
   isVerified: true,
   fields: [
     {
