@@ -537,6 +537,8 @@ export class ShopifyShop {
   #change({ values }: Pick<Product, "values">, kind: string, { redirectNewHandle, ...changed }: Input) {
     const { handle } = values
     Object.assign(values, changed)
+    // "A handle can contain letters, hyphens (`-`), and numbers, but no spaces."
+    if (typeof changed.handle === "string") values.handle = changed.handle.toLowerCase().replaceAll(" ", "-")
     if (redirectNewHandle === true && values.handle !== handle)
       this.redirects.push({ path: `/${kind}/${handle}`, target: `/${kind}/${values.handle}` })
   }

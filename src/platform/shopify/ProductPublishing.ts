@@ -11,6 +11,7 @@ import { giveFirstOption } from "./FirstOption.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type DefineId, newMetafields, setMetafields } from "./Metafields.ts"
+import { blankTitle, failIfMisfit, longAddress, missingOptionValue } from "./Misfits.ts"
 import { makeNewRecords } from "./NewRecords.ts"
 import { makeReadBack } from "./ReadBack.ts"
 import { failIfAny, mutate } from "./Refusals.ts"
@@ -55,13 +56,19 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
         status !== "READY" && !hasFailed(status) && !files.some((file) => file?.id === id)
       if (files.includes(null) && gallery.some(isUnknown))
         return yield* new PlatformUnavailable({ reason: "processing" })
+      const optionNames = Mapping.optionsOf(publication, publication.variants).map(({ name }) => name)
+      yield* failIfMisfit([
+        blankTitle(publication),
+        ...(isFirst ? publication.variants.map((variant) => missingOptionValue(variant, optionNames)) : []),
+        ...publication.media.filter((_, index) => files[index] === null).map(longAddress)
+      ])
       if (current !== null) yield* giveFirstOption(client, store, current, publication.firstOption)
       // Read after that, because variants are matched by their option values too.
       const before = current === null ? [] : yield* lookups.variantsOf(store, current.id)
       const sent = {
         identifier: current === null ? { customId: Mapping.customIdOf(publication.entityId) } : { id: current.id },
         input: {
-          ...Mapping.productInput(publication),
+          ...Mapping.productInput(publication, current),
           files: publication.media.map((media, index) => Mapping.galleryInput(media, files[index]?.id)),
           ...(isFirst ? firstVariants(publication, before) : {})
         }
