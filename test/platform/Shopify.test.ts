@@ -718,7 +718,8 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
             description: null,
             type: { name: "number_integer" },
             validations,
-            metafieldsCount: 12
+            metafieldsCount: 12,
+            capabilities: { uniqueValues: { eligible: true, enabled: false } }
           }
         ]
         shop.sections.metaobjectDefinitions = [

@@ -217,7 +217,8 @@ const MetafieldDefinition = Struct({
   description: NullOr(Str),
   type: TypeName,
   validations: List(Validation),
-  metafieldsCount: Num
+  metafieldsCount: Num,
+  capabilities: Struct({ uniqueValues: Struct({ enabled: Bool }) })
 })
 export type MetafieldDefinition = typeof MetafieldDefinition.Type
 

@@ -96,7 +96,9 @@ export const markets = `query Markets($after: String) {
 
 export const metafieldDefinitions = `query MetafieldDefinitions($ownerType: MetafieldOwnerType!, $after: String) {
   metafieldDefinitions(first: 100, ownerType: $ownerType, after: $after) {
-    nodes { id namespace key name description type { name } validations { name type value } metafieldsCount }
+    nodes { id namespace key name description type { name } validations { name type value } metafieldsCount
+      capabilities { uniqueValues { enabled } }
+    }
     ${pageInfo}
   }
 }`

@@ -5,6 +5,7 @@ import type {
   PlatformMetaobjectDefinition,
   PlatformMetaobjectEntry
 } from "../../model/Definition.ts"
+import { uniqueValues } from "../../model/KeyRule.ts"
 import { fromRfc3339, type Timestamp } from "../../model/Timestamp.ts"
 import type { PlatformMarket } from "../Market.ts"
 import type { Permission } from "../PlatformAdapter.ts"
@@ -72,10 +73,11 @@ const marketOf = (market: Answers.Market): PlatformMarket => ({
 
 const metafieldDefinitionOf = (
   owner_type: OwnerType,
-  { id, metafieldsCount, type, ...definition }: Answers.MetafieldDefinition
+  { capabilities, id, metafieldsCount, type, validations, ...definition }: Answers.MetafieldDefinition
 ): PlatformMetafieldDefinition => ({
   owner_type,
   ...definition,
+  validations: capabilities.uniqueValues.enabled ? [...validations, uniqueValues] : validations,
   type: type.name,
   platform_id: id,
   metafields_count: metafieldsCount
