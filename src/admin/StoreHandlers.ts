@@ -3,6 +3,7 @@ import { DemoEdits } from "../demo/DemoEdits.ts"
 import { DemoFailures } from "../demo/DemoFailures.ts"
 import { filesOnly } from "../model/Store.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
+import { SalesChannels } from "../storedata/SalesChannels.ts"
 import { permissionsNamed } from "../stores/LinkRules.ts"
 import { linkOptions } from "../stores/StoreCredentials.ts"
 import { StoreRecords } from "../stores/StoreRecords.ts"
@@ -20,6 +21,7 @@ export const StoreHandlers = StoreRpcs.toLayer(
     const findStore = yield* makeFindStore
     const platforms = yield* PlatformRegistry
     const records = yield* StoreRecords
+    const salesChannels = yield* SalesChannels
     const stores = yield* Stores
 
     const toStoreChange = ({ job, missingPermissions = [], store }: BegunChange) => {
@@ -35,6 +37,13 @@ export const StoreHandlers = StoreRpcs.toLayer(
     return {
       linkStore: (store) => Effect.map(stores.beginLink(store), toStoreChange),
       unlinkStore: ({ domain }) => Effect.map(Effect.flatMap(findDomain(domain), stores.beginUnlink), toStoreChange),
+      storeChannels: ({ choose, store: named }) =>
+        Effect.gen(function* () {
+          const store = yield* findStore(named)
+          if (choose !== undefined) yield* salesChannels.chooseForNewRecords(store.id, choose)
+          const channels = yield* salesChannels.ofStore(store.id)
+          return { store, channels, chosen: yield* salesChannels.forNewRecords(store.id) }
+        }).pipe(Effect.catchTag("LiveReadFailed", ({ message }) => new Refusal({ message }))),
       listStores: () => stores.list,
       listPlatforms: () =>
         Effect.succeed(

@@ -13,6 +13,7 @@ import { type AccountId, ImportId, type StoreId } from "../../src/model/Ids.ts"
 import type { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import type { PlatformRegistry } from "../../src/platform/PlatformRegistry.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
+import { SalesChannels } from "../../src/storedata/SalesChannels.ts"
 import { SecretBox, SecretKeySource } from "../../src/stores/SecretBox.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
@@ -62,6 +63,7 @@ type Needed =
   | ImportLockRepo
   | PlatformClient
   | PlatformRegistry
+  | SalesChannels
   | ShopifyTestServer
   | StoreAccess
   | HistoryRepo
@@ -329,6 +331,55 @@ for (const engine of all) {
             yield* unlink(domain)
           }).pipe(actingAs(actor))
         })
+      )
+
+      it.effect(
+        "the sales channels for new records are chosen from those of the store, and kept while it is unlinked",
+        () =>
+          Effect.gen(function* () {
+            const { accountId, actor } = yield* anAccount()
+            const other = yield* anAccount()
+            yield* Effect.gen(function* () {
+              const { link, unlink } = yield* Stores
+              const { chooseForNewRecords, forNewRecords } = yield* SalesChannels
+              const access = yield* StoreAccess
+              const server = yield* ShopifyTestServer
+              const token = yield* aToken
+              const ids = [1, 2].map((number) => `gid://shopify/Publication/${number}`)
+              server.open(token).sections.publications = ids.map((id) => ({
+                id,
+                autoPublish: false,
+                supportsFuturePublishing: false,
+                catalog: null,
+                channels: { nodes: [] }
+              }))
+              const { store } = yield* linking(token)
+              const sent = Effect.map(access.open(accountId, store.id), ({ newRecordChannels }) => newRecordChannels)
+              assert.deepStrictEqual([yield* forNewRecords(store.id), yield* sent], [null, undefined])
+              yield* chooseForNewRecords(store.id, [...ids, ...ids])
+              assert.deepStrictEqual([yield* forNewRecords(store.id), yield* sent], [ids, ids])
+              assert.strictEqual(
+                yield* refusal(chooseForNewRecords(store.id, ["gid://shopify/Publication/9"])),
+                "channels: tern.myshopify.com has no sales channel gid://shopify/Publication/9"
+              )
+              const stranger = chooseForNewRecords(store.id, []).pipe(actingAs(other.actor))
+              assert.strictEqual((yield* Effect.flip(stranger))._tag, "NotFound")
+              yield* unlink(domain)
+              assert.strictEqual((yield* Effect.flip(forNewRecords(store.id)))._tag, "NotFound")
+              yield* linking(token)
+              assert.deepStrictEqual(yield* sent, ids)
+              yield* chooseForNewRecords(store.id, [])
+              assert.deepStrictEqual(yield* sent, [])
+              yield* chooseForNewRecords(store.id, null)
+              assert.deepStrictEqual(yield* sent, undefined)
+              const demo = yield* link({ domain: "tern.demo.example", platform: "demo" })
+              assert.strictEqual(
+                yield* refusal(chooseForNewRecords(demo.store.id, [])),
+                "channels: cannot be chosen on tern.demo.example: its platform decides"
+              )
+              yield* unlink(domain)
+            }).pipe(actingAs(actor))
+          })
       )
 
       it.effect("a store that sends an invalid response, or none, is not linked", () =>
