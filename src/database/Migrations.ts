@@ -43,6 +43,7 @@ export const names: ReadonlyArray<string> = [
   "0019_outages_of_stores",
   "0020_authors_of_keys",
   "0021_delayed_publishes",
+  "0024_counted_codes_and_mails",
   "0026_permissions_and_channels"
 ]
 

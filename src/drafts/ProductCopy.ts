@@ -45,7 +45,7 @@ const copiedValues = (kind: EntityKind, attributes: Attributes, rules: KeyRules)
   }
 }
 
-/** The changes that copy an entity to these stores, of those that have it. PartsMoved: a media file of its gallery is not locked. */
+/** The changes that copy an entity, to those of these stores that have it. PartsMoved: a media file of its gallery is not locked. */
 const copyEntity = (
   original: Aggregate,
   { id, parentId, values }: Copy,

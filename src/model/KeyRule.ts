@@ -216,12 +216,16 @@ const itemMisfit = (
   const wrong = types.get(type)?.(value)
   if (wrong !== undefined) return wrong
   const { choices, domains, least, max, maxLength, min, minLength, most, pattern, precision } = rule
-  if (maxLength !== undefined && isLongerThan(value, maxLength)) return `must have at most ${maxLength} characters`
-  if (minLength !== undefined && isShorterThan(value, minLength)) return `must have at least ${minLength} characters`
+  if (maxLength !== undefined && isLongerThan(value, maxLength))
+    return maxLength === 1 ? "must have at most 1 character" : `must have at most ${maxLength} characters`
+  if (minLength !== undefined && isShorterThan(value, minLength))
+    return minLength === 1 ? "must have at least 1 character" : `must have at least ${minLength} characters`
   if (min !== undefined && isBefore(type, value, min)) return `must be at least ${min}`
   if (max !== undefined && isBefore(type, max, value)) return `must be at most ${max}`
   if (precision !== undefined && (value.split(".")[1] ?? "").length > precision)
-    return `must have at most ${precision} digits after the point`
+    return precision === 1
+      ? "must have at most 1 digit after the point"
+      : `must have at most ${precision} digits after the point`
   if (choices !== undefined && !choices.includes(value)) return `must be one of ${choices.join(", ")}`
   if (types !== typeRules) return undefined
   if (least !== undefined && isLess(type, value, least)) return `must be at least ${quantityOf(type, least)?.text}`
@@ -256,8 +260,10 @@ const misfitBy = (types: TypeRules, rule: KeyRule, value: string): string | unde
   if (items === undefined || (isTextType(type) && !items.every(Predicate.isString)))
     return isTextType(type) ? "must be a JSON list of strings" : "must be a JSON list"
   const { maxItems, minItems } = rule
-  if (maxItems !== undefined && items.length > maxItems) return `must have at most ${maxItems} items`
-  if (minItems !== undefined && items.length < minItems) return `must have at least ${minItems} items`
+  if (maxItems !== undefined && items.length > maxItems)
+    return maxItems === 1 ? "must have at most 1 item" : `must have at most ${maxItems} items`
+  if (minItems !== undefined && items.length < minItems)
+    return minItems === 1 ? "must have at least 1 item" : `must have at least ${minItems} items`
   for (const item of items.map(textOfItem)) {
     const wrong = textMisfit(item) ?? itemMisfit(rule, type, item, value.length, types)
     if (wrong !== undefined) return `${eachItem} ${wrong}`

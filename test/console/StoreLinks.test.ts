@@ -171,7 +171,7 @@ layer(PagesServer, { excludeTestServices: true })("linking and unlinking a store
       assertRefusal(yield* ask("/stores/unlink", { cookie: mine.cookie, form: { ...form, id: mine.shop.id } }), 423, {
         title: "An import is in progress",
         message:
-          "An import has locked the catalog. Nothing else can be changed until it has ended. Accept or discard it, then try again.",
+          "An import has locked the catalog, which cannot be changed until the import has ended. Accept or discard the import, then try again.",
         next: ["/imports", "To the imports"]
       })
       assert.include([...(yield* mine.domains)], mine.shop.domain)

@@ -84,7 +84,7 @@ const refusals: Readonly<Record<number, PlatformRefused>> = {
   423: refuse("SHOP_LOCKED", "The store is locked by its platform.")
 }
 
-/** 430: Shopify takes some requests for an attack, from time to time and for no fault of theirs. */
+/** 430: Shopify sometimes takes a valid request for an attack. */
 const busyStatuses: ReadonlySet<number> = new Set([429, 430])
 
 /** A redirect or another 4xx. The call had no effect, and its repetition would be refused too. */
