@@ -18,6 +18,8 @@ interface LiveRecord {
   readonly metafields: { readonly nodes: ReadonlyArray<Answers.MetafieldValues> }
 }
 
+type NewRecordPublication = ProductPublication | CollectionPublication
+
 /** How long after a product its metafields are created, at most, if one call creates both. */
 const maxCreationMillis = 60_000
 
@@ -86,30 +88,36 @@ export const makeNewRecords = (client: ShopifyClient) => {
       ({ collection }) => collection?.sources.every(({ title }) => title === sourceTitle) === true
     )
 
-  return {
-    /**
-     * Whether this publication, in an earlier attempt, or an earlier one that failed, has created a record that was found. Not if the
-     * record is known, or the shop had it before.
-     */
-    isCreated: (
-      store: PlatformStore,
-      publication: ProductPublication | CollectionPublication,
-      { id, metafields }: LiveRecord
-    ): Effect.Effect<boolean, PlatformReadError> =>
-      id === publication.platformId || entityIdOf(metafields.nodes) !== publication.entityId
-        ? Effect.succeed(false)
-        : publication._tag === "Product"
-          ? isProductOurs(store, id)
-          : isCollectionOurs(store, id),
+  /**
+   * Whether this publication, in an earlier attempt, or an earlier one that failed, has created a record that was found. Not if the
+   * record is known, or the shop had it before.
+   */
+  const isCreated = (
+    store: PlatformStore,
+    publication: NewRecordPublication,
+    { id, metafields }: LiveRecord
+  ): Effect.Effect<boolean, PlatformReadError> =>
+    id === publication.platformId || entityIdOf(metafields.nodes) !== publication.entityId
+      ? Effect.succeed(false)
+      : publication._tag === "Product"
+        ? isProductOurs(store, id)
+        : isCollectionOurs(store, id)
 
-    /** What a publish that has created a record says of its channels. None: the record is not yet on all that were chosen. */
-    readChannels: (
+  return {
+    isCreated,
+
+    /** The answer to a publication that the store has. None: it has created the record, which is not on all its channels yet. */
+    withChannels: (
       store: PlatformStore,
-      id: string
-    ): Effect.Effect<Option.Option<Pick<Published, "notDone">>, PlatformReadError> =>
-      Effect.map(lacking(store, id), ({ gone, missing }) =>
-        missing.length > 0 ? Option.none() : Option.some(saidOf(gone))
-      ).pipe(orDenied(Option.some(denied))),
+      publication: NewRecordPublication,
+      live: LiveRecord,
+      published: Published
+    ): Effect.Effect<Option.Option<Published>, PlatformReadError> =>
+      Effect.gen(function* () {
+        if (!(yield* isCreated(store, publication, live))) return Option.some(published)
+        const { gone, missing } = yield* lacking(store, live.id)
+        return missing.length > 0 ? Option.none() : Option.some({ ...published, ...saidOf(gone) })
+      }).pipe(orDenied(Option.some({ ...published, ...denied }))),
 
     /** Puts a record that a publish has created on the chosen channels. Without the permission, the answer says that it is on none. */
     putOnChannels: (store: PlatformStore, id: string): Effect.Effect<Pick<Published, "notDone">, PlatformWriteError> =>

@@ -50,19 +50,7 @@ const idOwners: Readonly<Record<Publication["_tag"], IdOwner | null>> = {
 /** Checks whether a store has a publication's values. Shopify does not store publication keys, so values are compared. */
 export const makeReadBack = (client: ShopifyClient) => {
   const lookups = makeLookups(client)
-  const { isCreated, readChannels } = makeNewRecords(client)
-
-  /** The answer to a publication that the store has. None: the publication has created the record, which is not on all its channels yet. */
-  const withChannels = (
-    store: PlatformStore,
-    publication: ProductPublication | CollectionPublication,
-    live: Answers.LiveProduct | Answers.LiveCollection,
-    published: Published
-  ) =>
-    Effect.gen(function* () {
-      if (!(yield* isCreated(store, publication, live))) return Option.some(published)
-      return Option.map(yield* readChannels(store, live.id), (said): Published => ({ ...published, ...said }))
-    })
+  const { withChannels } = makeNewRecords(client)
 
   /** Reads the product with the platform ids of its variants and media. Media are matched by their position in the gallery. */
   const liveProduct = (store: PlatformStore, publication: ProductPublication) =>
@@ -148,9 +136,8 @@ export const makeReadBack = (client: ShopifyClient) => {
         record.entityId === publication.entityId &&
         Mapping.holds("collection", publication, record.attributes) &&
         sameIds(new Set(members), new Set(publication.members), live.sortOrder === Mapping.manualOrder)
-      return isHeld
-        ? yield* withChannels(store, publication, live, toPublished([[publication.entityId, live.id]]))
-        : Option.none()
+      const published = toPublished([[publication.entityId, live.id]])
+      return isHeld ? yield* withChannels(store, publication, live, published) : Option.none()
     })
 
   const media = (store: PlatformStore, entity: PublishedEntity) =>
