@@ -31,6 +31,8 @@ export interface KeyRule {
   readonly domains?: ReadonlyArray<string>
   /** A regular expression in RE2's dialect. Writes check it; scans do not, because PostgreSQL has another dialect. */
   readonly pattern?: string
+  /** The platform takes each value for one entity only. The platform checks it. */
+  readonly isUnique?: true
 }
 
 const maxJsonDepth = 32
@@ -314,6 +316,9 @@ const textsOf = (text: string) =>
 const isBound = (text: string, item: string) =>
   (numberTypes.includes(item) && billionths(text) !== undefined) || (item === "date" && isDate(text))
 
+/** The validation of a metafield definition whose values are unique: Shopify has a capability in place of a validation. */
+export const uniqueValues: DefinitionValidation = { name: "unique_values", type: "boolean", value: "true" }
+
 const rulesOfValidation: Readonly<Record<string, (value: string, item: string) => Partial<KeyRule>>> = {
   min: (value, item) => {
     if (lengthTypes.includes(item)) return { minLength: countOf(value) ?? 0 }
@@ -334,6 +339,7 @@ const rulesOfValidation: Readonly<Record<string, (value: string, item: string) =
     const choices = textsOf(value)
     return choices === undefined ? {} : { choices }
   },
+  [uniqueValues.name]: (value) => (value === uniqueValues.value ? { isUnique: true } : {}),
   "list.min": (value) => ({ minItems: countOf(value) ?? 0 }),
   "list.max": (value) => {
     const maxItems = countOf(value)

@@ -40,6 +40,7 @@ import { layerOf } from "../../src/platform/PlatformRegistry.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
+import { SalesChannels } from "../../src/storedata/SalesChannels.ts"
 import { StoreData } from "../../src/storedata/StoreData.ts"
 import { SecretBox } from "../../src/stores/SecretBox.ts"
 import { StoreRecords } from "../../src/stores/StoreRecords.ts"
@@ -81,6 +82,7 @@ const servicesWith = (accounts: Layer.Layer<Accounts>) =>
     Layer.mock(StoreData, {}),
     Layer.mock(Demo, { create: Effect.never }),
     Layer.mock(DemoEdits, {}),
+    Layer.mock(SalesChannels, {}),
     Layer.mock(StoreRecords, {}),
     Layer.mock(DemoFailures, {}),
     Layer.mock(BulkJobs, {}),

@@ -279,6 +279,8 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* stores.timeZones(accountId)
     yield* stores.keepTimeZone(accountId, storeId, "Europe/Berlin")
     yield* stores.credentialTests(accountId)
+    yield* stores.access(accountId, storeId)
+    yield* stores.keepNewRecordChannels(accountId, storeId, ["gid://shopify/Publication/1"])
     yield* stores.recordCredentialTest(accountId, storeId, Option.none(), null)
     const publications = yield* PublicationsRepo
     yield* publications.failures(accountId, 20)

@@ -93,6 +93,12 @@ const refusedWith = (status: number) =>
 
 const serverErrors: ReadonlySet<string> = new Set(["INTERNAL_SERVER_ERROR", "TIMEOUT"])
 
+/**
+ * Shopify's code for a field for which the token has no permission
+ * (https://shopify.dev/changelog/new-error-messages-for-graphql-operations-without-necessary-access-scopes).
+ */
+export const accessDenied = "ACCESS_DENIED"
+
 /** The platform's message on one line, at most 500 characters long. */
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").trim().slice(0, 500)
 
