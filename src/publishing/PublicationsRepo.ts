@@ -165,10 +165,15 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
      */
     readonly meetOutage: (
       claimed: ClaimedPublication,
-      reason: string,
+      end: AttemptEnd,
       error: PublishError,
       delaySeconds: number
     ) => Effect.Effect<boolean>
+    /**
+     * Saves that the platform failed for a publication, if it did not fail for another one that is open since the platform has answered
+     * last. False: it did, so the failure belongs to the platform.
+     */
+    readonly failsAlone: (claimed: ClaimedPublication) => Effect.Effect<boolean>
     /**
      * Publications to a store that wait because its platform did not answer (`isDelayed`): their next attempt can start at once. `entityId`:
      * only those that write this entity or depend on it, and the pause of the store ends; null: all, after the platform has answered.

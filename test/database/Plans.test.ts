@@ -709,7 +709,8 @@ const publishing = (round: number) =>
     yield* repo.hasten(accountId, storeId, entityId)
     yield* repo.hasten(accountId, storeId, null)
     yield* repo.outage(accountId, storeId)
-    yield* repo.meetOutage(yield* claim, "server", error, 0)
+    yield* repo.failsAlone(first)
+    yield* repo.meetOutage(yield* claim, { outcome: "unavailable", reason: "server" }, error, 0)
     const last = yield* claim
     yield* repo.storeVersions(accountId, storeId, [entityId])
     yield* repo.memberVersions(accountId, storeId, [entityId])
