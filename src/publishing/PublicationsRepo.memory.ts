@@ -3,7 +3,7 @@ import type { VersionState } from "../catalog/Aggregate.ts"
 import { type MemoryAccount, type MemoryState, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
-import { delayOf, isDelayed } from "../model/PublishState.ts"
+import { cancelledCode, delayOf, isDelayed } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
@@ -12,7 +12,7 @@ import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./Publication
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.memory.ts"
 import { answeredOutcomes, type PublishAttempt } from "./PublicationRecord.ts"
-import { type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
+import { type PublicationCancels, type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerPublicationsRepoMemory = Layer.effect(
@@ -20,6 +20,7 @@ export const layerPublicationsRepoMemory = Layer.effect(
   Effect.map(MemoryStore, (store) => ({
     ...makeRequests(store),
     ...makePendingScans(store),
+    ...makeCancels(store),
     claim: makeClaim(store),
     ...makeClaimWrites(store),
     ...makePublicationOutcomes(store)
@@ -176,7 +177,9 @@ const makePendingScans = (
   failedOf: (accountId, jobId) =>
     Effect.map(
       publicationsOf(store, accountId),
-      (all) => all.filter((each) => each.state === "failed" && each.jobId === jobId).length
+      (all) =>
+        all.filter((each) => each.state === "failed" && each.jobId === jobId && each.error?.code !== cancelledCode)
+          .length
     ),
   pendingCounts: (accountId, storeId) =>
     Effect.map(pendingOn(store, accountId, storeId), (all) =>
@@ -213,6 +216,44 @@ const makePendingScans = (
       )
     )
 })
+
+const makeCancels = (store: Store): PublicationCancels => {
+  const ofEntity = (accountId: AccountId, entityId: EntityId, storeId: StoreId) =>
+    Effect.map(publicationsOf(store, accountId), (all) =>
+      all.filter((each) => each.entityId === entityId && each.storeId === storeId)
+    )
+  return {
+    openEntities: (...request) =>
+      Effect.map(ofEntity(...request), (all) => all.filter(isOpen).flatMap(({ content }) => includedIds(content))),
+    lockOpen: (...request) =>
+      Effect.map(ofEntity(...request), (all) =>
+        all.filter(isOpen).map(({ attempts, claim, content, draftRevision, dropId, id }) => ({
+          id,
+          draftRevision,
+          content,
+          dropId,
+          isClaimed: claim !== null,
+          outcomes: attempts.map(({ outcome }) => outcome)
+        }))
+      ),
+    cancel: (accountId, ids, error) =>
+      Effect.flatMap(Clock.currentTimeMillis, (finishedAt) =>
+        updateAccount(store, accountId, (account) => ({
+          ...account,
+          publications: account.publications.map((each) =>
+            ids.includes(each.id) && isOpen(each) && each.claim === null
+              ? { ...each, state: "failed" as const, finishedAt, error }
+              : each
+          )
+        }))
+      ),
+    lastFailure: (...request) =>
+      Effect.map(ofEntity(...request), (all) => {
+        const last = all.findLast((each) => !isOpen(each) && each.error?.code !== cancelledCode)
+        return last?.state === "failed" ? last.error : null
+      })
+  }
+}
 
 const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: number) =>
   isOpen(publication) &&

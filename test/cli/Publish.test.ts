@@ -157,6 +157,27 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
           ]
         )
 
+        // A publish that waits can be cancelled by another process.
+        yield* json("platform", "fail", "--store", gulf, "--kind", "error")
+        const ended = yield* Effect.fork(run("publish", id, "--store", gulf, "--again"))
+        // The pause before the next attempt is at least two seconds.
+        yield* until((row) => row.state === "pending" && row.code === "PUBLISH_DELAYED" && Number(row.attempts) >= 3)
+        const cancelling = yield* run("publish", id, "--store", gulf, "--cancel")
+        assert.deepStrictEqual(
+          [cancelling.code, cancelling.stdout.trimEnd(), cancelling.stderr],
+          [0, `${gulf}: cancelled; its drafts wait to be published`, ""]
+        )
+        const last = yield* Fiber.join(ended)
+        assert.strictEqual(last.code, 1)
+        assert.include(last.stderr, `${gulf}: The publish was cancelled before it was sent. (PUBLISH_CANCELLED)`)
+        assert.include((yield* run("history", id, "--limit", "1")).stdout, `${gulf}: publish cancelled`)
+        assert.strictEqual(
+          yield* refusal("publish", id, "--store", gulf, "--cancel"),
+          "no publish to this store waits: there is nothing to cancel"
+        )
+        assert.strictEqual(yield* refusal("publish", id, "--again", "--cancel"), "Give either --again or --cancel.")
+        yield* json("platform", "repair", "--store", gulf)
+
         // Nobody waits for this publish request: a server that starts publishes it.
         yield* json("platform", "fail", "--store", gulf, "--kind", "delay", "--delay", "3600")
         yield* json("draft", "set", id, "--revision", String(revision + 1), "title=Hood")

@@ -227,6 +227,51 @@ const muteAgainAndAgain = (planted?: typeof Unsuspecting) =>
     return yield* sql`SELECT error ->> 'message' AS message FROM publication WHERE state = 'failed'`
   })
 
+const cancels = amount(60, 600)
+
+/**
+ * Cancels publishes while two processes claim and send them. `planted`: the repository of the service that cancels. `wrong`: publications that were
+ * sent although they were cancelled, or whose version differs.
+ */
+const cancelAndClaim = (planted: (repo: PublicationsRepo["Type"]) => PublicationsRepo["Type"] = identity) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { actor } = yield* anAccount()
+    const dice = new Dice("cancels")
+    const scopes: Array<Scope.CloseableScope> = []
+    const cancelled = yield* Effect.gen(function* () {
+      const { store } = yield* (yield* Stores).link({ domain, platform: "demo" })
+      const files = yield* Effect.replicateEffect(
+        anEntity("media", { url: "https://cdn.example/a.png" }, { on: [store] }),
+        cancels
+      )
+      for (const id of files) yield* (yield* Publishing).request(id, store.id)
+      for (let count = 0; count < 2; count++) scopes.push(yield* start(aFailing(), dice))
+      const canceller = Publishing.layer.pipe(
+        Layer.provide([StoreAccess.layer, FaultInjector.layer]),
+        Layer.provide(Layer.effect(PublicationsRepo, Effect.map(PublicationsRepo, planted)))
+      )
+      return yield* Effect.filter(
+        files,
+        (id) => Effect.isSuccess(Effect.flatMap(Publishing, ({ cancel }) => cancel(id, store.id))),
+        { concurrency: 4 }
+      ).pipe(Effect.provide(Layer.fresh(canceller)))
+    }).pipe(actingAs(actor))
+    yield* Effect.repeat(sql`SELECT id FROM publication WHERE state = 'pending'`, {
+      until: (rows) => rows.length === 0,
+      schedule: Schedule.spaced("20 millis")
+    })
+    for (const scope of scopes) yield* Scope.close(scope, Exit.void)
+    const wrong = yield* sql`
+      SELECT p.id, p.state, v.last_publish_status FROM publication p
+      JOIN store_version v ON v.account_id = p.account_id AND v.entity_id = p.entity_id AND v.store_id = p.store_id
+      WHERE concat_ws(' ', p.state, p.error ->> 'code', v.last_publish_status) <>
+        CASE WHEN p.entity_id = ANY(${cancelled}::uuid[])
+          THEN 'failed PUBLISH_CANCELLED never_published' ELSE 'published published' END`
+    const sent = cancels - cancelled.length
+    return { publications: { cancelled: cancelled.length, sent }, wrong }
+  })
+
 describe.skipIf(!serverAnswers)("publishes in outages", () => {
   layer(layerServices(8), { excludeTestServices: true })("beside everything else", (it) => {
     it.effect("all reach their store, once and in order, and nothing says afterwards that they wait", () =>
@@ -295,4 +340,39 @@ describe.skipIf(!serverAnswers)("publishes in outages", () => {
       )
     }
   )
+
+  layer(layerServices(12), { excludeTestServices: true })("that somebody cancels while processes claim them", (it) => {
+    it.effect("are either sent or cancelled", () =>
+      Effect.gen(function* () {
+        const { publications, wrong } = yield* cancelAndClaim()
+        report("Cancelled", publications)
+        assert.deepStrictEqual(wrong, [], `seed ${seed}`)
+        const { volume, ...verdict } = yield* judgePublishing
+        assert.deepStrictEqual(verdict, {
+          duplicates: [],
+          failedButLive: [],
+          publishedButNotLive: [],
+          pending: [],
+          overtaken: [],
+          different: []
+        })
+        for (const count of Object.values(publications)) assert.isAbove(count, 0)
+      })
+    )
+  })
+
+  layer(layerServices(12), { excludeTestServices: true })("that are cancelled with a planted fault", (it) => {
+    it.effect("are sent although they are cancelled", () =>
+      Effect.gen(function* () {
+        const { wrong } = yield* cancelAndClaim((repo) => ({
+          ...repo,
+          lockOpen: (...request) =>
+            Effect.map(repo.lockOpen(...request), (open) =>
+              open.map((each) => ({ ...each, isClaimed: false, outcomes: [] }))
+            )
+        }))
+        assert.isAbove(wrong.length, 0)
+      })
+    )
+  })
 })
