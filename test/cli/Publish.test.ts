@@ -231,6 +231,25 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         assert.strictEqual(published.code, 1)
         assert.include(published.stderr, `${gulf}: the job "Link ${gulf}" (${nobody}) is paused`)
         assert.include(published.stderr, `Publish all changes to ${europe}: 1 failed.`)
+
+        // The command says that a store's platform does not answer, and goes on waiting.
+        yield* json("platform", "repair", "--store", europe)
+        yield* json("platform", "fail", "--store", europe, "--kind", "error")
+        const waiting = yield* Effect.fork(run("publish", "--all", "--store", europe))
+        const why = "the outcomes of 1 publishes; the store's platform does not answer"
+        yield* Effect.repeat(
+          Effect.promise(() =>
+            query(DATABASE_URL, `SELECT id FROM job WHERE waiting_for = '${why.replace("'", "''")}'`)
+          ),
+          { until: (rows) => rows.length > 0, schedule: Schedule.spaced("50 millis") }
+        )
+        yield* Effect.sleep("2 seconds")
+        yield* json("platform", "repair", "--store", europe)
+        const ended = yield* Fiber.join(waiting)
+        assert.deepStrictEqual(
+          [ended.code, ended.stderr.trimEnd()],
+          [0, `Publish all changes to ${europe}: waits for ${why}.`]
+        )
       })
     )
   })
