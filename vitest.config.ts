@@ -42,8 +42,7 @@ const slowToOptimize = process.version.startsWith("v20.") ? ["--interrupt-budget
 
 /** Whether Node.js can load the sources of the service without vite (test/support/NativeSources.mjs). */
 const loadsSources = Reflect.get(process.features, "typescript") === "strip"
-/** `--no-wasm-code-gc`: V8 does not free code of the embedded engine, which can crash it (test/support/TestDatabase.ts). */
-const inWorkers = [...slowToOptimize, "--no-wasm-code-gc", "--import", "./test/support/WorkerLimit.mjs"]
+const inWorkers = [...slowToOptimize, "--import", "./test/support/WorkerLimit.mjs"]
 
 export default defineConfig({
   // The package as its users import it, from the sources: dist may be older.

@@ -24,11 +24,14 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
     WHERE o.email = u.email AND o.password IS NOT NULL AND (o.account_id, o.id) <> (u.account_id, u.id)
   )`
 
-  const findLink = findOne(Schema.Struct({ email: Schema.String, isTaken: Schema.Boolean }))(
+  const findLink = findOne(
+    Schema.Struct({ email: Schema.String, accountName: Schema.String, isTaken: Schema.Boolean })
+  )(
     (hash: string) => sql`
-      SELECT u.email, ${isTaken} AS "isTaken"
+      SELECT u.email, a.name AS "accountName", ${isTaken} AS "isTaken"
       FROM password_link l
       JOIN app_user u ON u.account_id = l.account_id AND u.id = l.user_id
+      JOIN account a ON a.id = l.account_id
       WHERE l.hash = decode(${hash}, 'hex') AND l.expires_at > app_now() AND u.disabled_at IS NULL`
   )
 
@@ -44,6 +47,15 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
       SELECT rfc3339(k.expires_at) AS "expiresAt", u.language, u.time_zone AS "timeZone"
       FROM kept k CROSS JOIN app_user u
       WHERE u.account_id = ${accountId} AND u.id = ${id}`
+  )
+
+  const findOwnLink = findOne(LinkReader)(
+    (accountId: AccountId, id: UserId, hash: string) => sql`
+      SELECT rfc3339(l.expires_at) AS "expiresAt", u.language, u.time_zone AS "timeZone"
+      FROM password_link l
+      JOIN app_user u ON u.account_id = l.account_id AND u.id = l.user_id
+      WHERE l.account_id = ${accountId} AND l.user_id = ${id} AND l.hash = decode(${hash}, 'hex')
+        AND l.expires_at > app_now() AND u.disabled_at IS NULL`
   )
 
   const setPassword = SqlSchema.findOne({
@@ -67,6 +79,8 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
   return {
     /** Stores a link of the user. It replaces the older link, because a user has at most one. */
     setLink,
+    /** The link of a user with this hash. None: the user has no such link, or it is not valid any more. */
+    findOwnLink,
     /**
      * Stores the result of an attempt to send the mail with a link. `problem`: why it was not delivered; null: it was, or no mail is sent.
      * `retrySeconds`: for how long the link counts as one whose mail is sent again; null: it is not sent again. Returns false if the link
@@ -78,7 +92,7 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
         SET mail_problem = ${problem}::text, mail_retry_until = app_now() + make_interval(secs => ${retrySeconds}::float8)
         WHERE account_id = ${accountId} AND hash = decode(${hash}, 'hex') AND expires_at > app_now()
         RETURNING user_id`.pipe(hasRows),
-    /** The e-mail of a link's user. `isTaken`: a user of another account signs in with it. None: the link is not valid. */
+    /** The e-mail and account of a link's user. `isTaken`: a user of another account signs in with it. None: the link is not valid. */
     findLink,
     /**
      * Invalidates the link, sets the password and ends the user's sessions. `isFirst`: the user had no password. None: the link is not

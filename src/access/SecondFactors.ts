@@ -6,6 +6,7 @@ import { ValidationFailed } from "../model/Errors.ts"
 import type { AccountId } from "../model/Ids.ts"
 import { SecretBox, type SecretUnreadable } from "../stores/SecretBox.ts"
 import { makeEncryptAgain, type Rotation } from "../stores/SecretRotation.ts"
+import { metrics } from "../telemetry/Metrics.ts"
 import { makeCountAttempt } from "./AttemptLimits.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { makeRemoveFactor, SecondFactorsRepo, type UserKey, type Waiting } from "./SecondFactorsRepo.ts"
@@ -13,7 +14,7 @@ import { hashOf, mintSecret } from "./Secrets.ts"
 import { makeFindDevice, SignInRefused } from "./SignIns.ts"
 import type { TeamAction } from "./TeamLog.ts"
 import type { Identity } from "./User.ts"
-import { UsersRepo } from "./UsersRepo.ts"
+import { daySeconds, UsersRepo } from "./UsersRepo.ts"
 
 /** The parameters that every authenticator app supports (RFC 6238). */
 const algorithm = { algorithm: "SHA1", digits: 6, period: 30 } as const
@@ -47,6 +48,11 @@ export class CodeTooLate extends Data.TaggedError("CodeTooLate") {
     return "This sign-in has expired. Enter your e-mail and password again."
   }
 }
+
+/** Wrong codes of a user's sign-ins in a day after which the user gets a mail, at most one a day. */
+const maxQuietCodes = 4
+
+const refusalNames = { CodeRefused: "code", CodeTooLate: "late", SignInDelayed: "delayed" } as const
 
 /** The secret of an authenticator app, as its user enters it: as text, or as a URI in a QR code. */
 export interface Enrolment {
@@ -194,10 +200,23 @@ const makeChecks = Effect.gen(function* () {
   }
 })
 
+/** Counts a wrong code of a sign-in whose password was right, and lets the user know after the fifth in a day. */
+const makeNoteWrongCode = (users: UsersRepo["Type"]) =>
+  Effect.fnUntraced(function* ({ accountId, email, id }: Waiting) {
+    const isFull = (kind: "wrong-code" | "wrong-code-mail", maxAttempts: number) =>
+      Effect.map(
+        users.countAttempt(kind, hashOf(id), { maxAttempts, windowSeconds: daySeconds }),
+        (waitSeconds) => waitSeconds > 0
+      )
+    if (!(yield* isFull("wrong-code", maxQuietCodes)) || (yield* isFull("wrong-code-mail", 1))) return
+    yield* users.tellGuesses({ accountId, action: "codes_guessed", email })
+  })
+
 /** Sign-ins that wait for a code. */
 const makeSignInSteps = Effect.gen(function* () {
   const repo = yield* SecondFactorsRepo
   const transaction = yield* Transaction
+  const noteWrongCode = makeNoteWrongCode(yield* UsersRepo)
   const { countAttempt, findDevice, isAccepted } = yield* makeChecks
 
   /**
@@ -235,19 +254,29 @@ const makeSignInSteps = Effect.gen(function* () {
      * again for a minute, because a form may be sent twice. SignInDelayed: five wrong codes of the user in
      * 15 minutes. In a browser where this user signed in before, as its token `device` proves, codes are counted per browser instead.
      */
-    finish: Effect.fn("SecondFactors.finish")(function* (token: string, code: string, device?: string) {
-      if (!isOfKind("signInStep", token)) return yield* new CodeTooLate()
-      const waiting = yield* repo.findSignIn(hashOf(token))
-      if (Option.isNone(waiting)) return yield* endedBefore(token, code)
-      const user = waiting.value
-      return yield* countAttempt(user, signInEnd(user, token, code), yield* findDevice(device, user.email))
-    })
+    finish: Effect.fn("SecondFactors.finish")(
+      function* (token: string, code: string, device?: string) {
+        if (!isOfKind("signInStep", token)) return yield* new CodeTooLate()
+        const waiting = yield* repo.findSignIn(hashOf(token))
+        if (Option.isNone(waiting)) return yield* endedBefore(token, code)
+        const user = waiting.value
+        const end = Effect.tapErrorTag(signInEnd(user, token, code), "CodeRefused", () => noteWrongCode(user))
+        return yield* countAttempt(user, end, yield* findDevice(device, user.email))
+      },
+      Effect.tapError(({ _tag }) => Effect.sync(() => metrics.signInRefusals.of(refusalNames[_tag]).add(1)))
+    ),
+    /** The e-mail of the user of a sign-in that waits for a code. Empty: there is no such sign-in. */
+    emailOfSignIn: (token: string) =>
+      isOfKind("signInStep", token)
+        ? Effect.map(repo.findSignIn(hashOf(token)), (found) => Option.getOrUndefined(found)?.email ?? "")
+        : Effect.succeed("")
   }
 })
 
 const make = Effect.gen(function* () {
   const box = yield* SecretBox
   const repo = yield* SecondFactorsRepo
+  const users = yield* UsersRepo
   const { codesOf, countAttempt, currentStep, decrypt, isAccepted, ownerOf, recorded, shownBefore } = yield* makeChecks
 
   /** Replaces the recovery codes if `code` is accepted. The lock keeps two renewals from adding their codes both. */
@@ -290,7 +319,8 @@ const make = Effect.gen(function* () {
         }))
       }),
     /**
-     * Switches the second factor on and returns ten recovery codes, which are shown only once. The same code of the same session returns
+     * Switches the second factor on, ends the user's other sessions, and returns ten recovery codes,
+     * which are shown only once. `session`: the token of the session that stays. The same code of the same session returns
      * them again for some minutes, because a form may be sent twice. ValidationFailed: nothing is pending.
      */
     confirm: Effect.fn("SecondFactors.confirm")(function* (user: UserKey, code: string, session: string) {
@@ -305,7 +335,9 @@ const make = Effect.gen(function* () {
         if (found === undefined) return yield* new CodeRefused()
         const codes = yield* codesOf(user, form)
         const hashes = codes.map((each) => recoveryHash(user, each))
-        const confirmed = repo.confirm(user, stored.value.secret, found.step, hashes)
+        const confirmed = Effect.tap(repo.confirm(user, stored.value.secret, found.step, hashes), (isOn) =>
+          isOn ? users.endOtherSessions(user.accountId, user.id, hashOf(session)) : Effect.void
+        )
         return (yield* recorded(confirmed, form.action, user)) ? codes : yield* nothingPending
       })
       return yield* countAttempt(user, check, ownCodes(user))

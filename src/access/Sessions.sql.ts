@@ -1,6 +1,8 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { discardRows, findAll, findOne, hasRows } from "../database/Rows.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { makeRunTransaction } from "../database/Transaction.ts"
 import type { AccountId, UserId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import type { BrowserName } from "./BrowserName.ts"
@@ -38,8 +40,16 @@ export const endAccess = (sql: SqlClient, accountId: AccountId, id: UserId, sess
   )
   DELETE FROM sign_in_step WHERE account_id = ${accountId} AND user_id = ${id}`
 
+const lockUser = (sql: SqlClient, accountId: AccountId, id: UserId) =>
+  discardRows(sql`SELECT FROM app_user WHERE account_id = ${accountId} AND id = ${id} FOR UPDATE`)
+
+/** The user of a new session, as the sign-in has checked it. `hasSecondFactor`: the sign-in has checked a code too. */
+export type SessionUser = Pick<Identity, "accountId" | "id" | "password" | "hasSecondFactor">
+
 /** SQL statements for sessions, and for devices (browsers in which a user signed in before). */
 export const makeSessionStatements = (sql: SqlClient) => {
+  const run = makeRunTransaction(sql)
+
   const findSession = findOne(Schema.Struct({ ...SignedIn.fields, useUnrecorded: Schema.Boolean }))(
     (hash: string, { idleSeconds, wholeSeconds }: SessionLife) => sql`
       SELECT s.account_id AS "accountId", a.name AS "accountName", u.id AS "userId", u.email, u.role,
@@ -80,28 +90,45 @@ export const makeSessionStatements = (sql: SqlClient) => {
   return {
     /** The sessions of a user that have not expired, newest use first. */
     sessionsOf,
-    /** Ends all sessions of the user except the one with this hash. False: there is no other. */
+    /**
+     * Ends all sessions of the user except the one with this hash, in a transaction. False: there is no other. Waits for sessions that are
+     * about to start, and those that start later wait for the end of the transaction.
+     */
     endOtherSessions: (accountId: AccountId, id: UserId, hash: string) =>
-      sql`
-        DELETE FROM session
-        WHERE account_id = ${accountId} AND user_id = ${id} AND hash <> decode(${hash}, 'hex')
-        RETURNING user_id`.pipe(hasRows),
-    /** False: the user was disabled or has another password by now. */
+      Effect.zipRight(
+        lockUser(sql, accountId, id),
+        hasRows(sql`
+          DELETE FROM session
+          WHERE account_id = ${accountId} AND user_id = ${id} AND hash <> decode(${hash}, 'hex')
+          RETURNING user_id`)
+      ),
+    /**
+     * Starts a session. False: the user was disabled or has another password by now, or has set up a second factor although
+     * `hasSecondFactor` is false. The first statement may wait for the end of such a change; only a later one sees a new second factor.
+     */
     startSession: (
-      { accountId, id, password }: Pick<Identity, "accountId" | "id" | "password">,
+      { accountId, hasSecondFactor, id, password }: SessionUser,
       hash: string,
       { browser, system }: BrowserName
     ) =>
-      sql`
-        WITH seen AS (
+      Effect.gen(function* () {
+        const isSame = yield* hasRows(sql`
           UPDATE app_user SET last_seen_at = app_now()
           WHERE account_id = ${accountId} AND id = ${id} AND disabled_at IS NULL
             AND password IS NOT DISTINCT FROM ${password}::text
-          RETURNING account_id, id
+          RETURNING id`)
+        return (
+          isSame &&
+          (yield* hasRows(sql`
+            INSERT INTO session (account_id, user_id, hash, browser, operating_system)
+            SELECT ${accountId}::uuid, ${id}::uuid, decode(${hash}, 'hex'), ${browser}::text, ${system}::text
+            WHERE ${hasSecondFactor}::boolean OR NOT EXISTS (
+              SELECT FROM second_factor
+              WHERE account_id = ${accountId} AND user_id = ${id} AND confirmed_at IS NOT NULL
+            )
+            RETURNING user_id`))
         )
-        INSERT INTO session (account_id, user_id, hash, browser, operating_system)
-        SELECT account_id, id, decode(${hash}, 'hex'), ${browser}::text, ${system}::text FROM seen
-        RETURNING user_id`.pipe(hasRows),
+      }).pipe(run, orDie),
     /** The user of a session. `useUnrecorded`: a use in this minute must still be recorded. */
     findSession,
     recordSession: (accountId: AccountId, hash: string) =>

@@ -3,8 +3,9 @@ import { Transaction } from "../database/Transaction.ts"
 import { browserNameOf } from "./BrowserName.ts"
 import { isOfKind } from "./OpaqueToken.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
+import type { SessionUser } from "./Sessions.sql.ts"
 import { deviceSeconds, SignInRefused } from "./SignIns.ts"
-import type { Identity, SignedIn } from "./User.ts"
+import type { SignedIn } from "./User.ts"
 import { type SessionLife, UsersRepo } from "./UsersRepo.ts"
 
 /** A session ends 12 hours after its last request, and after 30 days at the latest. */
@@ -18,12 +19,9 @@ type Own = Pick<SignedIn, "accountId" | "userId" | "email">
 const make = Effect.map(Effect.all([UsersRepo, Transaction]), ([users, transaction]) => ({
   /**
    * Starts a session and returns its token, which must only be used for the session cookie. SignInRefused: since the sign-in was
-   * checked, the user was disabled or got another password. `userAgent`: the header that names the browser.
+   * checked, the user was disabled, got another password, or set up a second factor. `userAgent`: the header that names the browser.
    */
-  start: Effect.fn("Sessions.start")(function* (
-    user: Pick<Identity, "accountId" | "id" | "password">,
-    userAgent?: string
-  ) {
+  start: Effect.fn("Sessions.start")(function* (user: SessionUser, userAgent?: string) {
     const token = yield* mintSecret("session")
     if (!(yield* users.startSession(user, hashOf(token), browserNameOf(userAgent)))) return yield* new SignInRefused()
     return Redacted.make(token)

@@ -6,6 +6,7 @@ import { metrics } from "../telemetry/Metrics.ts"
 import { makeCountAttempt, type SignInDelayed } from "./AttemptLimits.ts"
 import { normalEmail } from "./Email.ts"
 import { isOfKind } from "./OpaqueToken.ts"
+import { makePasswordMisfit, type PasswordOwner } from "./PasswordRules.ts"
 import { digestPassword, isPassword, PasswordCost } from "./Passwords.ts"
 import { hashOf, mintSecret } from "./Secrets.ts"
 import type { Identity, SignedIn } from "./User.ts"
@@ -28,9 +29,6 @@ const maxDevices = 20
 
 /** Maximum requests for a new password of one e-mail, and from one network address, per window. */
 const maxRequests = { email: 3, address: 30 } as const
-
-const minCharacters = 10
-const maxCharacters = 200
 
 /** Wrong e-mail or password. The error is the same if no user has this e-mail. */
 export class SignInRefused extends Data.TaggedError("SignInRefused") {
@@ -68,14 +66,6 @@ export class EmailTaken extends Data.TaggedError("EmailTaken") {
   override get message() {
     return "This e-mail address belongs to a user of another account. Sign in there, or, if you are disabled there, ask to be invited with another address."
   }
-}
-
-/** Why a password is not accepted. Undefined: it is accepted. */
-const passwordMisfit = (password: string): string | undefined => {
-  const { length } = [...password]
-  return length < minCharacters || length > maxCharacters
-    ? `must have ${minCharacters} to ${maxCharacters} characters`
-    : undefined
 }
 
 /** The origin of an attempt: the client's IP address, and the token in the browser's device cookie if it has one. */
@@ -149,7 +139,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
     ) => Effect.Effect<Redacted.Redacted>
     /** The e-mail of the user to whom the link belongs. */
     readonly findLink: (token: string) => Effect.Effect<string, LinkUsedUp | EmailTaken>
-    /** Sets the password of the link's user and ends the user's sessions. ValidationFailed: the password is too short or too long. */
+    /** Sets the password of the link's user and ends the user's sessions. ValidationFailed: refused by `makePasswordMisfit`. */
     readonly setPassword: (
       token: string,
       password: string
@@ -170,7 +160,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
     ) => Effect.Effect<void, PasswordRefused | SignInDelayed | SignInBusy>
     /**
      * Changes the user's own password and ends the user's other sessions. If the new password is set already, because the form was sent
-     * twice, the current one is not needed, and nothing changes. ValidationFailed: the new password is too short or too long.
+     * twice, the current one is not needed, and nothing changes. ValidationFailed: the new password is refused by `makePasswordMisfit`.
      * PasswordRefused: the current password is wrong, or has just been changed.
      */
     readonly changePassword: (
@@ -189,6 +179,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
         const cost = yield* PasswordCost
         const passwords = makeRecordedPasswords(users, yield* Transaction)
         const newLink = makeNewLink(users)
+        const passwordMisfit = yield* makePasswordMisfit
         const digests = makeFairQueue(digestQueue, () => new SignInBusy())
 
         const count = makeCountAttempt(users)
@@ -196,12 +187,18 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
 
         const findLink = Effect.fn("SignIns.findLink")(function* (token: string) {
           if (!isOfKind("passwordLink", token)) return yield* new LinkUsedUp()
-          const { email, isTaken } = yield* Effect.mapError(
-            yield* users.findLink(hashOf(token)),
-            () => new LinkUsedUp()
-          )
-          return isTaken ? yield* new EmailTaken() : email
+          const owner = yield* Effect.mapError(yield* users.findLink(hashOf(token)), () => new LinkUsedUp())
+          return owner.isTaken ? yield* new EmailTaken() : owner
         })
+
+        const requireFit = (password: string, owner: PasswordOwner) =>
+          Effect.flatMap(
+            passwordMisfit(password, owner),
+            Option.match({
+              onNone: () => Effect.void,
+              onSome: (misfit) => Effect.fail(ValidationFailed.at("password", misfit))
+            })
+          )
 
         /** The digest of the user's password, and the first of `passwords` that is right. */
         const ownDigest = (
@@ -222,8 +219,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
         return {
           checkPassword: (user, password) => Effect.asVoid(ownDigest(user, password)),
           changePassword: Effect.fn("SignIns.changePassword")(function* (user, current, next) {
-            const misfit = passwordMisfit(next)
-            if (misfit !== undefined) return yield* ValidationFailed.at("password", misfit)
+            yield* requireFit(next, user)
             const change = Effect.gen(function* () {
               const { right, stored } = yield* ownDigest(user, current, next)
               // The same form has set the new password before.
@@ -275,13 +271,11 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
             })
             return Redacted.make(token)
           }),
-          findLink,
+          findLink: (token) => Effect.map(findLink(token), ({ email }) => email),
           setPassword: Effect.fn("SignIns.setPassword")(function* (token, password) {
             if (!isOfKind("passwordLink", token)) return yield* new LinkUsedUp()
-            const misfit = passwordMisfit(password)
-            if (misfit !== undefined) return yield* ValidationFailed.at("password", misfit)
             // Checks the link first, because a digest is costly.
-            yield* findLink(token)
+            yield* requireFit(password, yield* findLink(token))
             const link = hashOf(token)
             const digest = yield* digests.run({ name: link, preferred: true })(digestPassword(password, cost))
             const set = yield* passwords.set(link, digest)

@@ -6,10 +6,10 @@ import { makeActorNames } from "../drafts/ActorNames.sql.ts"
 import { authorOf } from "../drafts/History.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, UserId } from "../model/Ids.ts"
-import { type NewTeamEvent, type RecordedChange, TeamEvent } from "./TeamLog.ts"
+import { type GuessedCodes, type NewTeamEvent, type RecordedChange, TeamEvent } from "./TeamLog.ts"
 
 /** SQL statements for the record of changes of the team. */
-export const makeTeamLogStatements = (sql: SqlClient, recorded: PubSub.PubSub<RecordedChange>) => {
+export const makeTeamLogStatements = (sql: SqlClient, recorded: PubSub.PubSub<RecordedChange | GuessedCodes>) => {
   const nameOf = makeActorNames(sql)
 
   const readLog = findAll(TeamEvent)(

@@ -55,6 +55,13 @@ export interface RecordedChange extends NewTeamEvent {
   readonly actor: HistoryActor
 }
 
+/** Wrong codes of a user's second factor, entered at the sign-in with the right password. It is no change of the team. */
+export interface GuessedCodes {
+  readonly accountId: AccountId
+  readonly action: "codes_guessed"
+  readonly email: string
+}
+
 /** The author of a change: the current actor. Without one, the command line: it creates accounts with their first users. */
 export const authorIn = (accountId: AccountId): Effect.Effect<Actor> =>
   Effect.map(

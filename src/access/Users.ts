@@ -9,7 +9,7 @@ import { type Delivery, waitingLasts } from "./Mailer.ts"
 import type { LinkReader } from "./PasswordLinks.sql.ts"
 import { languages, timeZones } from "./Profile.ts"
 import { makeRemoveFactor, SecondFactorsRepo } from "./SecondFactorsRepo.ts"
-import { hashOf, mintSecret } from "./Secrets.ts"
+import { deriveSecret, hashOf, mintSecret } from "./Secrets.ts"
 import { authorIn, type NewTeamEvent, type TeamEvent } from "./TeamLog.ts"
 import type { Identity, SignedIn } from "./User.ts"
 import { UsersRepo } from "./UsersRepo.ts"
@@ -48,6 +48,7 @@ export const linkDays = { password: 1, invitation: 7 } as const
 const maxLogged = 250
 
 const daySeconds = 86_400
+const hourSeconds = 3_600
 
 const emailOf = (text: string) => Either.mapLeft(readEmail(text), (rule) => ValidationFailed.at("email", rule))
 
@@ -58,13 +59,32 @@ export interface PasswordLink extends LinkReader {
   readonly token: Redacted.Redacted
 }
 
-/** Makes a link of a user that is valid for `days`. */
+/** Makes a link of a user that is valid for `days`. `chosen`: its token; by default a new one. */
 export const makeLinks = (users: UsersRepo["Type"]) =>
-  Effect.fnUntraced(function* (accountId: AccountId, { email, id }: Pick<Identity, "email" | "id">, days: number) {
-    const token = yield* mintSecret("passwordLink")
+  Effect.fnUntraced(function* (
+    accountId: AccountId,
+    { email, id }: Pick<Identity, "email" | "id">,
+    days: number,
+    chosen?: string
+  ) {
+    const token = chosen ?? (yield* mintSecret("passwordLink"))
     const reader = yield* users.setLink(accountId, id, hashOf(token), days * daySeconds)
     return { ...reader, accountId, email, token: Redacted.make(token) } satisfies PasswordLink
   })
+
+/** A form that invites a user: its own id, and the token of the session of the browser that shows it. */
+export interface InviteFormKey {
+  readonly id: string
+  readonly session: string
+}
+
+/** A link of a form. `isRepeated`: the same form has made it before. */
+export interface InvitationLink extends PasswordLink {
+  readonly isRepeated: boolean
+}
+
+/** Maximum mails with links that the users of an account send to colleagues in an hour. */
+const maxLinkMails = 50
 
 /** Adds users, and makes the links with which they set their passwords. */
 const makeInvitations = (users: UsersRepo["Type"]) => {
@@ -116,7 +136,7 @@ const makeRecording = (users: UsersRepo["Type"], transaction: Transaction["Type"
   return { record, recorded }
 }
 
-/** Records the link of a new or an older user, who has a role. */
+/** Records that a link was made: for a new user as an invitation with the role, for another one as a link. */
 const makeRecordLink =
   (users: UsersRepo["Type"], record: ReturnType<typeof makeRecording>["record"]) =>
   (accountId: AccountId, email: string, isAdded: boolean) =>
@@ -125,6 +145,60 @@ const makeRecordLink =
       const added = (yield* users.list(accountId)).find((each) => each.email === email)
       yield* record(accountId, { action: "invited", email, role: added?.role })
     })
+
+/** Invitations of new users from the pages. */
+const makeInviteNew = (
+  users: UsersRepo["Type"],
+  transaction: Transaction["Type"],
+  recordLink: ReturnType<typeof makeRecordLink>
+) => {
+  const { add, makeLink } = makeInvitations(users)
+
+  return {
+    /**
+     * As `invite`, for a new user only. The same form returns the same link again while it is valid. ValidationFailed: not an e-mail address, or one of a user of this account. The e-mail of a user
+     * of another account can be invited too: only the holder of the link learns that it is taken.
+     */
+    inviteNew: Effect.fn("Users.inviteNew")(function* (
+      accountId: AccountId,
+      given: string,
+      role: Role,
+      form?: InviteFormKey
+    ) {
+      const email = yield* emailOf(given)
+      return yield* Effect.gen(function* () {
+        const isAdded = yield* add(accountId, email, role)
+        const user = yield* Effect.flatMap(users.findInAccount(accountId, email), Effect.orDie)
+        // With the user's id, so that a form does not make the link of a cancelled invitation valid again.
+        const token = form && deriveSecret("passwordLink", form.session, `invite ${form.id} ${user.id} ${role}`)
+        if (isAdded) {
+          yield* recordLink(accountId, email, true)
+          const made = yield* makeLink(accountId, user, linkDays.invitation, token)
+          return { ...made, isRepeated: false } satisfies InvitationLink
+        }
+        const before = token === undefined ? Option.none() : yield* users.findOwnLink(accountId, user.id, hashOf(token))
+        if (token === undefined || Option.isNone(before))
+          return yield* ValidationFailed.at("email", "is in the team already")
+        return {
+          ...before.value,
+          accountId,
+          email,
+          token: Redacted.make(token),
+          isRepeated: true
+        } satisfies InvitationLink
+      }).pipe(transaction.run)
+    }),
+    /** Counts a mail with a link. The reason why it must not be sent: the account has sent 50 in an hour. */
+    countLinkMail: (accountId: AccountId): Effect.Effect<Option.Option<string>> =>
+      Effect.map(
+        users.countAttempt("link-mail", hashOf(accountId), { maxAttempts: maxLinkMails, windowSeconds: hourSeconds }),
+        (waitSeconds) =>
+          waitSeconds > 0
+            ? Option.some(`this account has sent ${maxLinkMails} mails with links within an hour`)
+            : Option.none()
+      )
+  }
+}
 
 /**
  * Makes a new link of a user of the account, which replaces the older one. As `inviteNew`, it does not tell whether a user of another
@@ -254,19 +328,7 @@ const make = Effect.gen(function* () {
         return yield* makeLink(accountId, user, days)
       }).pipe(transaction.run)
     }),
-    /**
-     * As `invite`, for a new user only. ValidationFailed: not an e-mail address, or one of a user of this account. The e-mail of a user
-     * of another account can be invited too: only the holder of the link learns that it is taken.
-     */
-    inviteNew: Effect.fn("Users.inviteNew")(function* (accountId: AccountId, given: string, role: Role) {
-      const email = yield* emailOf(given)
-      return yield* Effect.gen(function* () {
-        if (!(yield* add(accountId, email, role))) return yield* ValidationFailed.at("email", "is in the team already")
-        const user = yield* Effect.flatMap(users.findInAccount(accountId, email), Effect.orDie)
-        yield* recordLink(accountId, email, true)
-        return yield* makeLink(accountId, user, linkDays.invitation)
-      }).pipe(transaction.run)
-    }),
+    ...makeInviteNew(users, transaction, recordLink),
     renewLink: makeRenewLink(users, transaction, recordLink),
     ...makeFactorRemovals(users, factors, transaction),
     /** All users of the account, including disabled ones, oldest first. */

@@ -8,7 +8,7 @@ import { makePasswordLinkStatements } from "./PasswordLinks.sql.ts"
 import { makeSessionStatements } from "./Sessions.sql.ts"
 import { makeTeamStatements } from "./Team.sql.ts"
 import { makeTeamLogStatements } from "./TeamLog.sql.ts"
-import type { RecordedChange } from "./TeamLog.ts"
+import type { GuessedCodes, RecordedChange } from "./TeamLog.ts"
 import { makeUserStatements } from "./Users.sql.ts"
 
 export type AttemptKind =
@@ -20,6 +20,9 @@ export type AttemptKind =
   | "own-password"
   | "new-password"
   | "new-password-address"
+  | "wrong-code"
+  | "wrong-code-mail"
+  | "link-mail"
 
 /** Maximum lifetime of a session after its last request (`idleSeconds`), and in total (`wholeSeconds`). */
 export interface SessionLife {
@@ -27,17 +30,22 @@ export interface SessionLife {
   readonly wholeSeconds: number
 }
 
+/** The window in which wrong codes are counted, and the mails about them. */
+export const daySeconds = 86_400
+
 /** Maximum number of recorded changes that wait for a subscriber. Older ones are left out. */
 const maxUnread = 1_000
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const forget = makeForget(sql)
-  const recorded = yield* PubSub.sliding<RecordedChange>(maxUnread)
+  const recorded = yield* PubSub.sliding<RecordedChange | GuessedCodes>(maxUnread)
 
   return {
-    /** Subscribes to the changes of the team that this process records. */
+    /** Subscribes to what users may have to be told: the changes of the team that this process records, and guessed codes. */
     recorded: PubSub.subscribe(recorded),
+    /** Tells the subscribers of `recorded` about guessed codes. */
+    tellGuesses: (guesses: GuessedCodes) => PubSub.publish(recorded, guesses),
     ...makeUserStatements(sql),
     ...makePasswordLinkStatements(sql),
     ...makeTeamStatements(sql),
@@ -61,7 +69,8 @@ const make = Effect.gen(function* () {
           password_link: sql`t.expires_at <= app_now()`,
           sign_in_step: sql`t.expires_at <= app_now()`,
           sign_in_device: sql`t.signed_in_at <= app_now() - make_interval(secs => ${deviceSeconds})`,
-          attempt: sql`t.since <= app_now() - make_interval(secs => ${attemptSeconds})`
+          attempt: sql`t.since <= app_now() - make_interval(secs => ${attemptSeconds})
+            AND (t.kind NOT LIKE 'wrong-code%' OR t.since <= app_now() - make_interval(secs => ${daySeconds}))`
         })
       )
   }

@@ -3,6 +3,8 @@ import { DemoEdits } from "../demo/DemoEdits.ts"
 import { DemoFailures } from "../demo/DemoFailures.ts"
 import { filesOnly } from "../model/Store.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
+import { SalesChannels } from "../storedata/SalesChannels.ts"
+import { permissionsNamed } from "../stores/LinkRules.ts"
 import { linkOptions } from "../stores/StoreCredentials.ts"
 import { StoreRecords } from "../stores/StoreRecords.ts"
 import { type BegunChange, Stores } from "../stores/Stores.ts"
@@ -19,17 +21,29 @@ export const StoreHandlers = StoreRpcs.toLayer(
     const findStore = yield* makeFindStore
     const platforms = yield* PlatformRegistry
     const records = yield* StoreRecords
+    const salesChannels = yield* SalesChannels
     const stores = yield* Stores
 
-    const toStoreChange = ({ job, store }: BegunChange) => {
+    const toStoreChange = ({ job, missingPermissions = [], store }: BegunChange) => {
       const adapter = Option.getOrUndefined(platforms.find(store.platform))
       const isVerified = adapter?.isVerified === true
-      return { job, store, isVerified, options: isVerified ? linkOptions(adapter) : "" }
+      const missing =
+        adapter === undefined
+          ? []
+          : permissionsNamed(adapter, missingPermissions).map(({ name, without }) => ({ name, without }))
+      return { job, store, isVerified, options: isVerified ? linkOptions(adapter) : "", missing }
     }
 
     return {
       linkStore: (store) => Effect.map(stores.beginLink(store), toStoreChange),
       unlinkStore: ({ domain }) => Effect.map(Effect.flatMap(findDomain(domain), stores.beginUnlink), toStoreChange),
+      storeChannels: ({ choose, store: named }) =>
+        Effect.gen(function* () {
+          const store = yield* findStore(named)
+          if (choose !== undefined) yield* salesChannels.chooseForNewRecords(store.id, choose)
+          const channels = yield* salesChannels.ofStore(store.id)
+          return { store, channels, chosen: yield* salesChannels.forNewRecords(store.id) }
+        }).pipe(Effect.catchTag("LiveReadFailed", ({ message }) => new Refusal({ message }))),
       listStores: () => stores.list,
       listPlatforms: () =>
         Effect.succeed(

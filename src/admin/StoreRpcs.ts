@@ -6,18 +6,20 @@ import { EntityId } from "../model/Ids.ts"
 import { Store } from "../model/Store.ts"
 import { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { PlatformRecord } from "../platform/PlatformRecord.ts"
+import { SalesChannel } from "../platform/SalesChannel.ts"
 import { accountRpc } from "./AccountRpc.ts"
 
 /**
  * A store that was linked or unlinked. `job` computes the derived fields of its entities again; null: the store has no
  * entities. `isVerified`: its adapter verifies stores. `options`: the options with which `store link` links it again,
- * for example `--platform shopify --token-file FILE`.
+ * for example `--platform shopify --token-file FILE`. `missing`: the optional permissions that its credentials lack.
  */
 const StoreChange = Schema.Struct({
   store: Store,
   job: Schema.NullOr(Job),
   isVerified: Schema.Boolean,
-  options: Schema.String
+  options: Schema.String,
+  missing: Schema.Array(Schema.Struct({ name: Schema.String, without: Schema.String }))
 })
 
 /**
@@ -55,6 +57,22 @@ export const StoreRpcs = RpcGroup.make(
     "unlinkStore",
     { domain: Schema.String },
     { success: StoreChange, error: Schema.Union(ValidationFailed, PimLocked) }
+  ),
+  /**
+   * The sales channels of a store, read from its platform, and those on which publishes put the records that they create (null: the
+   * platform's default). `choose`: changes these first. Refusal also: the channels cannot be read.
+   */
+  accountRpc(
+    "storeChannels",
+    { store: Schema.String, choose: Schema.optional(Schema.NullOr(Schema.Array(Schema.String))) },
+    {
+      success: Schema.Struct({
+        store: Store,
+        channels: Schema.Array(SalesChannel),
+        chosen: Schema.NullOr(Schema.Array(Schema.String))
+      }),
+      error: Schema.Union(NotFound, ValidationFailed)
+    }
   ),
   /** All linked stores, sorted by domain. */
   accountRpc("listStores", {}, { success: Schema.Array(Store) }),

@@ -9,7 +9,7 @@ import { EntityUsesRepo } from "../drafts/EntityUsesRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { makeDecideRemovals } from "../drafts/StoreMembership.ts"
-import { foundEntities, lookedPerItem } from "../jobs/FoundEntities.ts"
+import { lookedPerItem } from "../jobs/FoundEntities.ts"
 import { FoundEntitiesRepo } from "../jobs/FoundEntitiesRepo.ts"
 import { JobStopped, noneExists } from "../jobs/Job.ts"
 import { anyKind, type StepInput, type StepResult, waitForImport } from "../jobs/JobKind.ts"
@@ -264,7 +264,9 @@ const make = Effect.gen(function* () {
       const storeId = storeOf(change)
       const domain = storeId === null ? undefined : (yield* stores.find(storeId)).domain
       const total = isNamed ? selection.ids.length : selection.count
-      const input: BulkInput = isNamed ? { kind, change } : { change, found: foundEntities([kind], selection.filters) }
+      const input: BulkInput = isNamed
+        ? { kind, change }
+        : { change, found: { kinds: [kind], filters: selection.filters } }
       const job = yield* jobs.begin({
         id,
         kind: "bulk_change",

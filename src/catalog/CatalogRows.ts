@@ -73,7 +73,7 @@ export interface RelatedPlace {
   readonly id: EntityId
 }
 
-/** The place after which to continue if the entity at `place` is gone: in a list with positions, the next entity has its position now. */
+/** The place after which to continue if the entity at `place` is gone. In a list with positions, the next entity has taken its position. */
 export const placeOfGone = (place: RelatedPlace): RelatedPlace =>
   place.position > 0 ? { ...place, id: EntityId.make(nilUuid) } : place
 

@@ -1,8 +1,8 @@
-import { Array as Arr, Context, Effect, Layer } from "effect"
+import { Array as Arr, Context, Effect, Layer, Schema } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import type { EntityId, StoreId } from "../model/Ids.ts"
+import { type EntityId, StoreId } from "../model/Ids.ts"
 import { type ListedEntity, MerchantListsRepo, type Place, type WindowPage } from "./MerchantListsRepo.ts"
 import { terms } from "./SearchText.ts"
 
@@ -18,19 +18,21 @@ export type MissingField = (typeof missingFields)[number]
 export const listOrders = ["newest", "oldest", "title", "title-desc"] as const
 export type ListOrder = (typeof listOrders)[number]
 
-export interface MerchantFilters {
+/** The filters of a list. The input of a job stores them as JSON. */
+export const MerchantFilters = Schema.Struct({
   /** All words must occur in the search text. */
-  readonly search?: string | undefined
-  readonly storeId?: StoreId | undefined
+  search: Schema.optional(Schema.String),
+  storeId: Schema.optional(StoreId),
   /** On the store, or without one the worst state of all stores. `absent`: not on the store. */
-  readonly state?: MerchantState | "absent" | undefined
-  readonly vendor?: string | undefined
-  readonly productType?: string | undefined
-  readonly tag?: string | undefined
+  state: Schema.optional(Schema.Literal(...merchantStates, "absent")),
+  vendor: Schema.optional(Schema.String),
+  productType: Schema.optional(Schema.String),
+  tag: Schema.optional(Schema.String),
   /** Only entities with overrides: on the store, or without one on any store. */
-  readonly hasOwnValues?: boolean | undefined
-  readonly missing?: MissingField | undefined
-}
+  hasOwnValues: Schema.optional(Schema.Boolean),
+  missing: Schema.optional(Schema.Literal(...missingFields))
+})
+export type MerchantFilters = typeof MerchantFilters.Type
 
 export interface MerchantQuery extends MerchantFilters {
   /** Only entities that come after this place of the order. */
@@ -78,7 +80,7 @@ export const withNeedles = ({ search, ...filters }: MerchantFilters) => ({
 
 const make = Effect.gen(function* () {
   const repo = yield* MerchantListsRepo
-  const most = yield* MaxListedIds
+  const maxIds = yield* MaxListedIds
 
   /**
    * All entities that these filters find, each once, the oldest change first. Stops when it has more than `max`. An entity that
@@ -116,8 +118,8 @@ const make = Effect.gen(function* () {
     filters: MerchantFilters
   ) {
     const named: Array<EntityId> = []
-    for (const kind of kinds) if (named.length <= most) named.push(...(yield* ids(kind, filters, most)))
-    if (named.length <= most) return { count: named.length, first: named, chosen: { ids: named } } satisfies FoundList
+    for (const kind of kinds) if (named.length <= maxIds) named.push(...(yield* ids(kind, filters, maxIds)))
+    if (named.length <= maxIds) return { count: named.length, first: named, chosen: { ids: named } } satisfies FoundList
     const counts = yield* Effect.forEach(kinds, (kind) => count(kind, filters))
     const all = counts.reduce((sum, each) => sum + each, 0)
     return { count: all, first: named, chosen: { filters, count: all } } satisfies FoundList
@@ -137,11 +139,14 @@ const make = Effect.gen(function* () {
     found,
     /** For each linked store, the numbers of failed, publishing and unpublished store versions. */
     storeCounts: withAccountId(repo.storeCounts),
-    /** The first `most` variants of each of these products that has several, by the product's id. */
-    variantsOf: Effect.fn("MerchantLists.variantsOf")(function* (products: ReadonlyArray<ListedEntity>, most: number) {
+    /** The first `maxOfProduct` variants of each of these products that has several, by the product's id. */
+    variantsOf: Effect.fn("MerchantLists.variantsOf")(function* (
+      products: ReadonlyArray<ListedEntity>,
+      maxOfProduct: number
+    ) {
       const { accountId } = yield* CurrentActor
       const several = products.filter(({ variants }) => variants > 1).map(({ id }) => id)
-      const rows = yield* repo.rows(accountId, yield* repo.variantIds(accountId, several, most))
+      const rows = yield* repo.rows(accountId, yield* repo.variantIds(accountId, several, maxOfProduct))
       return Arr.groupBy(rows, ({ parentId }) => String(parentId))
     }),
     /** The rows of these entities, in this order. Unknown ids are left out. */

@@ -70,9 +70,9 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
   MerchantListsRepo,
   {
     /**
-     * A page is full unless no more entities match. Only a page of more than `maxFew` may be short or empty before its `next`, because
-     * it looks at `maxWindows` windows at most. All matches are counted if there are at most `maxFew`, or if the list has at most
-     * `windowSize` entities.
+     * A page has `limit` entities, unless no more match. If the limit is above `maxFew`, or no index has the matches, the page looks at
+     * `maxWindows` windows at most: then it may have fewer or none, although its `next` continues. All matches are counted if there are at
+     * most `maxFew`, or if the list has at most `windowSize` entities.
      */
     readonly window: (
       accountId: AccountId,
@@ -84,11 +84,11 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
     /** Counts the versions of each linked store by state and kind, up to `maxCounted` of a state. */
     readonly storeCounts: (accountId: AccountId) => Effect.Effect<ReadonlyArray<StoreCounts>>
     readonly rows: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => Effect.Effect<ReadonlyArray<ListedEntity>>
-    /** Ids of the first `most` variants of each product, in the order of the products and the variants. */
+    /** Ids of the first variants of each product, in the order of the products and the variants. */
     readonly variantIds: (
       accountId: AccountId,
       products: ReadonlyArray<EntityId>,
-      most: number
+      maxOfProduct: number
     ) => Effect.Effect<ReadonlyArray<EntityId>>
   }
 >() {
@@ -104,7 +104,7 @@ export class MerchantListsRepo extends Context.Tag("catalog/MerchantListsRepo")<
   )
 }
 
-/** A page of more than `maxFew` entities looks at this number of windows at most. */
+/** Maximum number of windows that a page looks at, if its limit is above `maxFew` or no index has its matches. */
 const maxWindows = 5
 
 /**
@@ -129,8 +129,8 @@ const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantLists
     Effect.gen(function* () {
       const { from, limit, maxFew, windowSize } = page
       const { few, hasIndex, inOrderOf, isInOrder, upTo } = statements(accountId, kind, filters, page)
-      const most = maxWindows * windowSize
-      if (!hasIndex) return yield* inOrderOf(most)
+      const maxLooked = maxWindows * windowSize
+      if (!hasIndex) return yield* inOrderOf(maxLooked)
       const later = from === undefined ? null : yield* inOrderOf(windowSize)
       if (later?.last === null) return later
       const known = yield* few
@@ -141,7 +141,7 @@ const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantLists
       if (window.isAll) return window
       if (window.last === null) return { ...window, found }
       const bound = known.places[limit]
-      if (limit > maxFew) return { ...(yield* inOrderOf(most)), found }
+      if (limit > maxFew) return { ...(yield* inOrderOf(maxLooked)), found }
       return { ...(yield* withRoom(upTo(bound && placeOf(bound)))), found }
     }).pipe(
       Effect.map(({ found, isAll, last, places }) => {
@@ -215,18 +215,18 @@ const makeRows = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRe
 
 const makeVariantIds = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRepo>["variantIds"] => {
   const read = findAll(Schema.Struct({ id: EntityId }))(
-    (accountId: AccountId, products: ReadonlyArray<EntityId>, most: number) => sql`
+    (accountId: AccountId, products: ReadonlyArray<EntityId>, maxOfProduct: number) => sql`
       SELECT v.id
       FROM unnest(${[...products]}::uuid[]) WITH ORDINALITY AS asked (id, place)
       CROSS JOIN LATERAL (
         SELECT c.id, c.position FROM entity c
         WHERE c.account_id = ${accountId} AND c.parent_id = asked.id
-        ORDER BY c.position LIMIT ${most}
+        ORDER BY c.position LIMIT ${maxOfProduct}
       ) v
       ORDER BY asked.place, v.position`
   )
-  return (accountId, products, most) =>
+  return (accountId, products, maxOfProduct) =>
     products.length === 0
       ? Effect.succeed([])
-      : Effect.map(read(accountId, products, most), (rows) => rows.map(({ id }) => id))
+      : Effect.map(read(accountId, products, maxOfProduct), (rows) => rows.map(({ id }) => id))
 }

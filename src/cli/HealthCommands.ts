@@ -75,7 +75,7 @@ const when = (snapshots: ReadonlyArray<HealthSnapshot>, account: Option.Option<s
   const worst = snapshots
     .flatMap((snapshot) => (snapshot.scanned ? snapshot.result.by_section : []))
     .reduce<{ readonly section: string; readonly rows: number } | undefined>(
-      (most, each) => (each.rows > (most?.rows ?? 0) ? each : most),
+      (largest, each) => (each.rows > (largest?.rows ?? 0) ? each : largest),
       undefined
     )
   return [scanned, ...(worst === undefined ? [] : [`Next: ${hint(`health issues ${worst.section}`, account)}`])]

@@ -184,8 +184,8 @@ export const wrongChoice = (args: ReadonlyArray<string>): string | undefined => 
 const flagValue = /^(?:1|y|yes|on|0|n|no|off)$/
 
 /**
- * These arguments, with the value `true` for each flag before such a word. Otherwise the word would be lost, for example the number of a
- * conflict after `--json`.
+ * The arguments, with `=true` after each flag that one of these words follows. Otherwise the library would take the word for the value of
+ * the flag, for example the number of a conflict after `--json`.
  */
 export const withFlagValues = (
   { descriptor }: Pick<Command.Command<"catalog", never, never, unknown>, "descriptor">,

@@ -37,10 +37,10 @@ const followPublish = <E, R>(events: Stream.Stream<PublishEvent, E, R>) =>
     incomplete: "The publish ended without a result: see `catalog history`."
   })
 
-const lineOf = ({ draft_revision, outcome, store_domain }: PublishResult) => {
+const lineOf = ({ draft_revision, error, outcome, store_domain }: PublishResult) => {
   switch (outcome) {
     case "published":
-      return `${store_domain}: published draft revision ${draft_revision}`
+      return `${store_domain}: published draft revision ${draft_revision}${error === null ? "" : `. ${reasonOf(error)}`}`
     case "nothing_to_publish":
       return `${store_domain}: nothing to publish, it already has draft revision ${draft_revision}; --again sends it again`
     case "skipped":

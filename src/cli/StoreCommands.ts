@@ -126,7 +126,7 @@ const link = Command.make(
   ({ account, currency, domain, json, name, platform, primaryLocale, ...fields }) =>
     Effect.gen(function* () {
       const credentials = yield* credentialsIn(fields)
-      const { isVerified, job, store } = yield* (yield* AdminClient).linkStore({
+      const { isVerified, job, missing, store } = yield* (yield* AdminClient).linkStore({
         account,
         domain,
         name: Option.getOrUndefined(name),
@@ -136,10 +136,12 @@ const link = Command.make(
         credentials
       })
       const entities = yield* waitForEntities(account, job)
-      yield* answer(json, { store_id: store.id, domain: store.domain, platform: store.platform }, [
+      const warnings = missing.length > 0 ? { missing_permissions: missing.map(({ name }) => name) } : {}
+      yield* answer(json, { store_id: store.id, domain: store.domain, platform: store.platform, ...warnings }, [
         entities === 0
           ? `Linked ${store.domain} (${store.id}).`
           : `Linked ${store.domain} (${store.id}) again: ${countText(entities)} their versions on it again.`,
+        ...missing.map(({ name, without }) => `The token lacks the permission ${name}: ${without}.`),
         // The shop of a demo store is empty until it is published to, so its first data can only come from a file.
         isVerified || (entities > 0 && store.platform !== filesOnly)
           ? `Next: ${hint(`import refresh --store ${store.domain}`, account)}`
@@ -178,7 +180,53 @@ const list = Command.make("list", { account, json }, ({ account, json }) =>
   }).pipe(withAdmin)
 ).pipe(Command.withDescription("List the stores of an account."))
 
+/** The channels that a flag names. Null: the platform's default. */
+const channelsIn = (text: string): ReadonlyArray<string> | null =>
+  text === "default"
+    ? null
+    : text === "none"
+      ? []
+      : text
+          .split(",")
+          .map((id) => id.trim())
+          .filter((id) => id !== "")
+
+const channels = Command.make(
+  "channels",
+  {
+    domain,
+    forNew: Options.optional(
+      textOption(
+        "for-new",
+        "CHANNELS",
+        "Where publishes put new products and collections: ids of sales channels, separated by commas; none; or default, which is the Online Store on Shopify. Records that the store has stay where they are."
+      )
+    ),
+    account,
+    json
+  },
+  ({ account, domain, forNew, json }) =>
+    Effect.gen(function* () {
+      const choose = Option.map(forNew, channelsIn)
+      const { channels, chosen, store } = yield* (yield* AdminClient).storeChannels({
+        account,
+        store: domain,
+        ...(Option.isSome(choose) && { choose: choose.value })
+      })
+      yield* answer(json, { store_id: store.id, domain: store.domain, channels, for_new: chosen ?? "default" }, [
+        ...channels.map(({ id, name }) => `${id}  ${name}${chosen?.includes(id) === true ? "  (new records)" : ""}`),
+        chosen === null
+          ? "New products and collections are put on the platform's default."
+          : chosen.length === 0
+            ? "New products and collections are put on no sales channel."
+            : `New products and collections are put on ${chosen.length} of them.`
+      ])
+    }).pipe(Effect.catchTags({ ValidationFailed: byPlace(() => "--for-new") }), withAdmin)
+).pipe(
+  Command.withDescription("List the sales channels of a store, and choose those for new products and collections.")
+)
+
 export const storeCommand = Command.make("store").pipe(
   Command.withDescription("Linked stores."),
-  Command.withSubcommands([link, unlink, list])
+  Command.withSubcommands([link, unlink, list, channels])
 )

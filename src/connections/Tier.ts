@@ -15,9 +15,15 @@ export const upTo = (tier: Tier): ReadonlyArray<Tier> => Tier.literals.slice(0, 
 
 export const lower = (one: Tier, other: Tier): Tier => (covers(one, other) ? other : one)
 
+const tiersByRole: Readonly<Record<Role, Tier>> = {
+  view: "pim:read",
+  edit: "pim:write",
+  publish: "pim:publish",
+  admin: "pim:publish"
+}
+
 /** The highest tier that a user of this role can grant. It also bounds the connections that the user granted before. */
-export const tierOfRole = (role: Role): Tier =>
-  role === "view" ? "pim:read" : role === "edit" ? "pim:write" : "pim:publish"
+export const tierOfRole = (role: Role): Tier => tiersByRole[role]
 
 /** A tier in one word, as in URLs and descriptions of tools: `read`, `write` or `publish`. */
 export const shortName = (tier: Tier): string => tier.slice("pim:".length)

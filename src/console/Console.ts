@@ -20,10 +20,10 @@ import { home } from "./home/Home.tsx"
 import { importReviews } from "./imports/ImportReviews.tsx"
 import { jobList } from "./jobs/JobList.tsx"
 import { keys } from "./keys/Keys.tsx"
+import { entityLists } from "./lists/EntityLists.tsx"
 import { makePageHandlers, type PageServices } from "./PageHandlers.ts"
 import { paths } from "./Paths.ts"
 import { pictureRoutes } from "./pictures/PictureRoutes.ts"
-import { productLists } from "./products/ProductLists.tsx"
 import { profile } from "./profile/Profile.tsx"
 import { refuseAddress, refuseOnPage } from "./Refusals.tsx"
 import { selections } from "./selections/Selections.tsx"
@@ -76,7 +76,7 @@ export const pages = (settings: { readonly trustedProxies: number }) =>
         combine(combine(combine(storeList, storeLinks), exportDownloads), importReviews),
         combine(
           combine(home, combine(entities, publishReview)),
-          combine(combine(productLists, combine(combine(creations, copyProduct), collectionProducts)), selections)
+          combine(combine(entityLists, combine(combine(creations, copyProduct), collectionProducts)), selections)
         )
       ),
       combine(combine(combine(combine(health, issueList), drops), eventStreams), combine(jobList, webhookList))

@@ -256,12 +256,12 @@ const LockBanner = ({ lock }: { readonly lock: NonNullable<Visitor["lock"]> }) =
       <p>
         {t.rich(
           lock.isPaused
-            ? "{import} is paused. Until somebody resumes or cancels it nothing else can be changed."
+            ? "{import} is paused. Until somebody resumes or cancels it the catalog cannot be changed."
             : lock.phase === "applying"
-              ? "{import} is being applied. Until it ends nothing else can be changed."
+              ? "{import} is being applied. Until it ends the catalog cannot be changed."
               : lock.phase === "fetching"
-                ? "{import} is being compared with the catalog. Until it is accepted or discarded nothing else can be changed."
-                : "{import} waits for your review. Until you accept or discard it nothing else can be changed.",
+                ? "{import} is being compared with the catalog. Until it is accepted or discarded the catalog cannot be changed."
+                : "{import} waits for your review. Until you accept or discard it the catalog cannot be changed.",
           { import: <a href={pageOf(paths.import, lock.id)}>{importTitle(t, lock)}</a> }
         )}
       </p>

@@ -1,4 +1,4 @@
-import { Effect, Redacted } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { type Delivery, type Mail, Mailer } from "../access/Mailer.ts"
 import { type PasswordLink, Users } from "../access/Users.ts"
 import type { Visitor } from "./Browser.ts"
@@ -63,6 +63,20 @@ const mailOf = (link: PasswordLink, sender: Sender, baseUrl: string, contentOf: 
     ].join("\n")
   }
 }
+
+/** As the function of `makeMailLink`, for a link that an administrator makes. It refuses the mail if the account has sent too many. */
+export const makeMailTeamLink = Effect.map(
+  Effect.all([Mailer, Users, Effect.suspend(() => makeMailLink)]),
+  ([mailer, users, mailLink]) =>
+    (...[link, ...how]: Parameters<typeof mailLink>): Effect.Effect<Delivery> =>
+      Effect.gen(function* () {
+        const refusal = mailer.isSet ? yield* users.countLinkMail(link.accountId) : Option.none()
+        if (Option.isNone(refusal)) return yield* mailLink(link, ...how)
+        const delivery = { state: "refused", reason: refusal.value } as const
+        yield* users.keepMailState(link, delivery)
+        return delivery
+      })
+)
 
 /** Sends the mail with a link, and keeps whether it was delivered. */
 export const makeMailLink = Effect.map(

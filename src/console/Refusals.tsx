@@ -40,7 +40,7 @@ const messageOf = (error: ApiError): string => {
     case "NotFound":
       return "There is no such record. It may have been removed."
     case "PimLocked":
-      return "An import has locked the catalog. Nothing else can be changed until it has ended. Accept or discard it, then try again."
+      return "An import has locked the catalog, which cannot be changed until the import has ended. Accept or discard the import, then try again."
     case "UnsupportedMediaType":
       return "This page accepts only forms."
     case "PayloadTooLarge":

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8"
 import { FileSystem } from "@effect/platform"
 import type { SystemError } from "@effect/platform/Error"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
@@ -381,6 +382,8 @@ const makeEndProcess = (place: string) =>
 
 const openEmbedded = (place: string, options: PGliteOptions) =>
   Effect.gen(function* () {
+    // Node.js 24 can crash when V8 frees code that the engine may still run (https://github.com/nodejs/node/issues/64500).
+    setFlagsFromString("--no-wasm-code-gc")
     const endProcess = yield* makeEndProcess(place)
     const lite = yield* Effect.acquireRelease(
       Effect.tryPromise({

@@ -42,7 +42,9 @@ export const names: ReadonlyArray<string> = [
   "0018_failed_parts_of_drops",
   "0019_outages_of_stores",
   "0020_authors_of_keys",
-  "0021_delayed_publishes"
+  "0021_delayed_publishes",
+  "0022_counted_codes_and_mails",
+  "0023_permissions_and_channels"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

@@ -30,8 +30,8 @@ export const limitsOf = (
 
 /** The limits of nodes, which take the place of accounts. The callers of all accounts of a node may wait. */
 export const nodeLimitsOf = ({ perNode }: Shares, connections: number): SemaphoreLimits => {
-  const most = Math.max(1, Math.round((connections * perNode) / 100))
-  return { perAccount: most, perCredential: most, queue: Number.POSITIVE_INFINITY }
+  const share = Math.max(1, Math.round((connections * perNode) / 100))
+  return { perAccount: share, perCredential: share, queue: Number.POSITIVE_INFINITY }
 }
 
 /** The user of a connection. `credentialId`: an API key, a connection of an agent, or a user. Undefined: a command. */

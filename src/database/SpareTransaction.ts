@@ -23,9 +23,9 @@ export const withoutTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   )
 
 /**
- * Makes the function that runs a read in another transaction, on a connection of its own, if there is a spare one. None: there is none,
- * and the read was not begun. A caller that waited for a second connection could wait for one that waits for its first. Undefined: there
- * never is one.
+ * Makes a function that runs a read in another transaction, on a spare connection. It never waits for a connection: callers that hold one
+ * each could wait for one another. None: no connection was spare, and the read was not begun. Undefined: this database never has a spare
+ * connection.
  */
 export const makeRunSpare = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -387,7 +387,7 @@ export const ownerOf = (entity: NewEntity): EntityId | null =>
 
 /**
  * Checks the values of a new entity by the rules of their keys, and decides the changes. ValidationFailed: the id is taken, too.
- * NotFound: the owner or a store does not exist. PartsMoved: a variant of the product, or a picture of a gallery, is not
+ * So is a store that is not linked. NotFound: the owner does not exist. PartsMoved: a variant of the product, or a picture of a gallery, is not
  * locked.
  */
 export const decideCreation =
@@ -396,10 +396,13 @@ export const decideCreation =
     // First, so that a form that is sent twice is not refused for what it has created.
     locked.aggregates.has(entity.id)
       ? refuse("id", "an entity with this id exists already")
-      : NewEntity.$match(entity, {
-          Product: (product) => decideProduct(product, rules),
-          Copy: (copy) => decideProductCopy(copy, rules, locked),
-          Variant: (variant) => decideVariant(variant, rules, locked),
-          Collection: (collection) => decideCollection(collection, rules),
-          Media: (media) => decideMedia(media, rules, locked)
-        })
+      : entity._tag !== "Copy" && "storeIds" in entity && !entity.storeIds.every((id) => locked.storeIds.includes(id))
+        ? // It was unlinked after the caller had checked it.
+          refuse("", "A store that you chose is not linked any more. Check the stores, then send the form again.")
+        : NewEntity.$match(entity, {
+            Product: (product) => decideProduct(product, rules),
+            Copy: (copy) => decideProductCopy(copy, rules, locked),
+            Variant: (variant) => decideVariant(variant, rules, locked),
+            Collection: (collection) => decideCollection(collection, rules),
+            Media: (media) => decideMedia(media, rules, locked)
+          })

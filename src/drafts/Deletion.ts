@@ -85,7 +85,7 @@ const whyRefused = (aggregate: Aggregate, uses: Uses, locked: LockedCatalog): st
   return isWhole(aggregate, gone, uses, locked) ? undefined : movedMeanwhile
 }
 
-/** The variants of each of their products. */
+/** The variants, grouped by the id of their product. */
 const byProduct = (variants: ReadonlyArray<Aggregate>) =>
   Object.entries(Arr.groupBy(variants, ({ parentId }) => parentId ?? ""))
 

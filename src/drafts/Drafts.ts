@@ -189,9 +189,9 @@ const makePartsOf = (catalog: CatalogRepo["Type"], find: ReturnType<typeof makeF
 const maxHandles = 20
 
 /**
- * Gives a product or collection without a handle one of its title that no other entity has: by it a CSV import finds the product again.
- * Each handle is locked before it is looked up, in the transaction of the creation, so that two creations at once get two handles. The
- * order of the locks is that of the numbers at the end of the handles, so creations do not wait for each other in a circle.
+ * Gives a product or collection without a handle a free one, made of its title. A CSV import finds the product again by its handle. Each
+ * handle is locked before it is looked up, in the transaction of the creation, so that two creations at once get two handles. The order of
+ * the locks is that of the numbers at the end of the handles, so creations do not wait for each other in a circle.
  */
 const makeWithHandle = (catalog: CatalogRepo["Type"]) => (accountId: AccountId, entity: NewEntity) =>
   Effect.gen(function* () {

@@ -26,7 +26,10 @@ const Holder = Schema.Struct({
   isVariant: Schema.Boolean
 })
 
-/** `ofVariants`: linked stores that a variant keeps its product on. `unlinked`: the domains of unlinked stores, in their order. */
+/**
+ * The stores that have an entity or a variant of it, or may have it. `ofVariants`: linked stores that have a variant. `unlinked`: the
+ * domains of unlinked stores, in their order.
+ */
 export interface Holders {
   readonly ofVariants: ReadonlySet<StoreId>
   readonly unlinked: ReadonlyArray<string>

@@ -56,7 +56,7 @@ export interface PublishEvent {
   readonly draftRevision: number
   readonly storeId: StoreId
   readonly action: "publish_asked" | "published" | "publish_failed"
-  /** Set for `publish_failed`; null for other actions. */
+  /** Set for `publish_failed`, and for `published` if the store did not do everything; null for other actions. */
   readonly error: PublishError | null
 }
 
@@ -115,7 +115,9 @@ export const HistoryEntry = Schema.Struct({
   store_domain: Schema.NullOr(Schema.String),
   action: HistoryAction,
   changes: Schema.Array(ValueChange),
-  error: Schema.NullOr(PublishError).annotations({ description: "Why a publish failed; else null." })
+  error: Schema.NullOr(PublishError).annotations({
+    description: "Why a publish failed, or what it did not do; else null."
+  })
 }).annotations({ identifier: "HistoryEntry" })
 export type HistoryEntry = typeof HistoryEntry.Type
 

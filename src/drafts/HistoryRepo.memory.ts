@@ -21,8 +21,8 @@ declare module "../database/MemoryStore.memory.ts" {
 }
 
 /**
- * The value before the drop that wrote a field of one store last, if the drop has left the field to a later writer. null: there was none.
- * Undefined: it has not, or no drop wrote the field. `earlier`: the entries before the later writer.
+ * The override that a field of one store had before a drop wrote it, null if it had none. `earlier`: the entries before the present
+ * writer. Undefined: the last writer among them is no drop, or a drop whose end takes the field back.
  */
 export const beforeEndedDrop = (
   account: MemoryAccount,

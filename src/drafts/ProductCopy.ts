@@ -33,7 +33,11 @@ export const copyOf = (productCopyId: EntityId, variantId: EntityId): EntityId =
 const namingType = "id"
 
 const copiedValues = (kind: EntityKind, attributes: Attributes, rules: KeyRules) => {
-  const names = (key: string) => namingKeys[kind].includes(key) || rules.typeOf(kind, key, [attributes]) === namingType
+  // Shopify's own duplicates leave out unique values too (https://shopify.dev/docs/api/admin-graphql/2026-07/mutations/productDuplicate).
+  const names = (key: string) =>
+    namingKeys[kind].includes(key) ||
+    rules.find(kind, key)?.isUnique === true ||
+    rules.typeOf(kind, key, [attributes]) === namingType
   const copied = Object.entries(attributes).filter(([key]) => !names(key))
   return {
     values: Object.fromEntries(copied.map(([key, { value }]) => [key, value])),
@@ -41,7 +45,7 @@ const copiedValues = (kind: EntityKind, attributes: Attributes, rules: KeyRules)
   }
 }
 
-/** The changes that copy an entity to these stores, of those that have it. PartsMoved: a media file of its gallery is not locked. */
+/** The changes that copy an entity, to those of these stores that have it. PartsMoved: a media file of its gallery is not locked. */
 const copyEntity = (
   original: Aggregate,
   { id, parentId, values }: Copy,

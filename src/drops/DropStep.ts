@@ -88,13 +88,19 @@ export interface PlannedStep {
   readonly publishes: ReadonlyArray<ValuesToPublish>
 }
 
-/** The code if nothing was written, because the store was not linked at the start. */
+/** The start wrote nothing, because the store was not linked. */
 export const notLinkedCode = "STORE_NOT_LINKED"
-/** The code if the publish of the start has ended, and the end is open. */
+/** The store was unlinked after the publish of the start had ended, and before the end. */
 export const unlinkedCode = "STORE_UNLINKED"
-/** The code if the outcome of the start's publish is open. It is read before the change ends: it has the store's value before the drop. */
+/**
+ * The store was unlinked before the publish of the start had ended. The end of the change waits for that publish, because its outcome has
+ * the value that the store had before the drop.
+ */
 export const unsettledCode = "STORE_UNLINKED_AT_START"
-/** The code if only the publish of the earlier value is open. It is sent when the store is linked again, so nothing is planned again. */
+/**
+ * The store was unlinked before the publish of the earlier value had ended. It is sent when the store is linked again, so the end is not
+ * planned again.
+ */
 export const unrevertedCode = "STORE_UNLINKED_AT_END"
 
 export const unlinkedBeforePublished: PublishError = {

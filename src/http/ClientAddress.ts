@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http"
 import { isIPv6 } from "node:net"
 import type { HttpServerRequest } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
+import { Context } from "effect"
 
 /** Removes the port from an IP address. Some proxies add the port, which is different for every connection. */
 const withoutPort = (address: string): string => {
@@ -24,19 +25,28 @@ export const networkOf = (address: string): string => {
     .join(":")
 }
 
+/** The number of proxies in front of the server whose X-Forwarded-For is trusted. */
+export class TrustedProxies extends Context.Reference<TrustedProxies>()("catalog/TrustedProxies", {
+  defaultValue: () => 0
+}) {}
+
 /**
  * The client's IP address: the remote address of the connection or, behind trusted proxies, the address that the outermost
- * trusted proxy saw. For IPv6, the 64-bit network.
+ * trusted proxy saw.
  */
-export const addressOfMessage = ({ headers, socket }: IncomingMessage, trustedProxies: number): string => {
+export const clientOfMessage = ({ headers, socket }: IncomingMessage, trustedProxies: number): string => {
   const connected = socket.remoteAddress ?? "unknown"
   // Each proxy appends the address of its client. Earlier entries are not trusted, because the client can write any.
   const forwarded = String(headers["x-forwarded-for"] ?? "")
     .split(",")
     .map((each) => withoutPort(each.trim()))
     .filter((each) => each !== "")
-  return networkOf([...forwarded, connected].at(-1 - trustedProxies) ?? forwarded[0] ?? connected)
+  return [...forwarded, connected].at(-1 - trustedProxies) ?? forwarded[0] ?? connected
 }
+
+/** As `clientOfMessage`. For IPv6, the 64-bit network. */
+export const addressOfMessage = (message: IncomingMessage, trustedProxies: number): string =>
+  networkOf(clientOfMessage(message, trustedProxies))
 
 /** As `addressOfMessage`. */
 export const addressOf = (request: HttpServerRequest.HttpServerRequest, trustedProxies: number): string =>

@@ -20,6 +20,7 @@ import { answerFailure, errorResponse } from "./Envelope.ts"
 import { AnswerCache } from "./fast/AnswerCache.ts"
 import { type KnownAnswer, knownAnswerOf, mustCompress, sendKnown, sendWhole, withCoding } from "./fast/KnownAnswer.ts"
 import { readinessPath } from "./Health.ts"
+import { makeNoteRefusal } from "./RefusalLog.ts"
 import { RequestDeadlines } from "./RequestDeadlines.ts"
 import { misfitOf, splitTarget, withoutBlanks } from "./RequestHead.ts"
 import { attachState, extendTime, type Refuse, type RequestState } from "./RequestState.ts"
@@ -174,6 +175,7 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
     const hasReplica = yield* HasReplica
     const runtime = yield* Effect.runtime()
     const cache = new AnswerCache()
+    const noteRefusal = yield* makeNoteRefusal
     const limitTime = yield* makeTimeLimit((state: RequestState, error) => {
       const rateStatus = state.rateStatus ?? Runtime.runSync(runtime, budget.fullBudget)
       return withHeaders(state, errorResponse(error, state.id), rateStatus)
@@ -242,7 +244,10 @@ export const makeGate = (routes: RouteTable, refuseAddress?: Refuse, tracing?: T
         return Effect.flatMap(keys.authenticate(token), (credential): Answer => {
           if (Option.isNone(credential)) {
             refusedKeys.add(1)
-            return admit(state, methods, credential)
+            return Effect.zipRight(
+              noteRefusal("credential", request, { kind: "key" }),
+              admit(state, methods, credential)
+            )
           }
           const { accountId, keyId } = credential.value
           // Before the budget and the cache, because the access log names the account of refused and of cached requests too.

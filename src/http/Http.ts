@@ -13,6 +13,7 @@ import { metrics } from "../telemetry/Metrics.ts"
 import { CurrentTracing, type Tracing } from "../telemetry/Tracing.ts"
 import { boundBodies } from "./BodiesInFlight.ts"
 import { type Bounds, defaultBounds } from "./Bounds.ts"
+import { TrustedProxies } from "./ClientAddress.ts"
 import { Documents, documentRoutes } from "./Documents.ts"
 import { type DrainPatience, makeDrain } from "./Drain.ts"
 import { withLeanFibers } from "./fast/LeanFibers.ts"
@@ -189,6 +190,7 @@ export const layer = <R = never>({
       )
       return draining.pipe(
         Layer.provideMerge(serveWith<R>(surface)),
+        Layer.provide(Layer.succeed(TrustedProxies, trustedProxies)),
         Layer.provideMerge(NodeHttpServer.layer(() => server, address))
       )
     })

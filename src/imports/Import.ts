@@ -68,17 +68,17 @@ export const ImportSummary = Schema.Struct({
 /** Ignored columns that matter most to a merchant. They are named first. */
 const importantColumns = ["Product Category", "Cost per item", "Gift Card", "Variant Inventory Policy"]
 
-/** At most `most` ignored columns that have values, the most important first, and the number of the others. */
+/** At most `maxNamed` ignored columns that have values, the most important first, and the number of the others. */
 export const columnsNotKept = (
   { ignored_columns }: ImportSummary,
-  most: number
+  maxNamed: number
 ): { readonly named: ReadonlyArray<string>; readonly more: number } => {
   const filled = ignored_columns.filter(({ filled_cells }) => filled_cells > 0)
   const isImportant = ({ name }: { readonly name: string }) => importantColumns.includes(name)
   const ordered = [...filled.filter(isImportant), ...filled.filter((column) => !isImportant(column))]
   return {
-    named: ordered.slice(0, most).map(({ filled_cells, name }) => `${name} (${filled_cells})`),
-    more: Math.max(0, filled.length - most)
+    named: ordered.slice(0, maxNamed).map(({ filled_cells, name }) => `${name} (${filled_cells})`),
+    more: Math.max(0, filled.length - maxNamed)
   }
 }
 export type ImportSummary = typeof ImportSummary.Type
@@ -117,7 +117,7 @@ export const ImportRun = Schema.Struct({
   isPaused: Schema.Boolean,
   /** Whether a process took it over, or it was paused. Then `applied` counts items from before `updatedAt`. */
   wasTakenOver: Schema.Boolean,
-  /** Whether it locks the account: nothing else can be changed. */
+  /** Whether it locks the account: only this import changes its catalog. */
   isLocking: Schema.Boolean,
   /** Why the import failed, or why it was discarded automatically. */
   error: Schema.NullOr(Schema.String),

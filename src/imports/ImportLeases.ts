@@ -108,7 +108,7 @@ export const makeImportLeases = Effect.gen(function* () {
 
   /** Refuses to continue while another import locks the account. */
   const refuseLocked = (accountId: AccountId, id: ImportId) =>
-    Effect.flatMap(Effect.orDie(getRun(accountId, id)), (run) => ValidationFailed.at("import", whyLocked(run)))
+    Effect.flatMap(Effect.orDie(getRun(accountId, id)), (run) => ValidationFailed.at("", whyLocked(run)))
 
   return { runTransaction, getRun, runInBackground, keepLease, fail, failReading, release, refuseLocked }
 })

@@ -78,7 +78,7 @@ const groupChanges = ({ changes }: StagedItem): { readonly own: ByEntity; readon
   }
   const visible = [...groups].filter(([, own]) => own.some((change) => hasValues(change) || hasOther(change._tag)))
   if (visible.length === 0) {
-    // Conflicts alone, or what the store has: the first entity names the row.
+    // The item has only conflicts, or values that the store has already: the row shows the name of its first entity.
     return {
       own: new Map(
         listChanges(changes)

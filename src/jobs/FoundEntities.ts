@@ -1,45 +1,13 @@
 import { Schema } from "effect"
-import { type MerchantFilters, merchantStates, missingFields } from "../catalog/MerchantLists.ts"
+import { MerchantFilters } from "../catalog/MerchantLists.ts"
 import { EntityKind } from "../model/Attribute.ts"
-import { type EntityId, StoreId } from "../model/Ids.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
-
-/** The filters of a list, as the input of a job stores them. */
-const StoredFilters = Schema.Struct({
-  search: optional(Schema.String),
-  storeId: optional(StoreId),
-  state: optional(Schema.Literal(...merchantStates, "absent")),
-  vendor: optional(Schema.String),
-  productType: optional(Schema.String),
-  tag: optional(Schema.String),
-  hasOwnValues: optional(Schema.Boolean),
-  missing: optional(Schema.Literal(...missingFields))
-})
+import type { EntityId } from "../model/Ids.ts"
 
 /** The entities that a job finds by itself: those of these kinds that the filters of a list find. */
-export const FoundEntities = Schema.Struct({ kinds: Schema.Array(EntityKind), filters: StoredFilters })
+export const FoundEntities = Schema.Struct({ kinds: Schema.Array(EntityKind), filters: MerchantFilters })
 export type FoundEntities = typeof FoundEntities.Type
 
-/** The same as `FoundEntities`, without filters that are undefined. */
-export const foundEntities = <const Kinds extends FoundEntities["kinds"]>(kinds: Kinds, filters: MerchantFilters) => {
-  const { hasOwnValues, missing, productType, search, state, storeId, tag, vendor } = filters
-  return {
-    kinds,
-    filters: {
-      ...(search !== undefined && { search }),
-      ...(storeId !== undefined && { storeId }),
-      ...(state !== undefined && { state }),
-      ...(vendor !== undefined && { vendor }),
-      ...(productType !== undefined && { productType }),
-      ...(tag !== undefined && { tag }),
-      ...(hasOwnValues !== undefined && { hasOwnValues }),
-      ...(missing !== undefined && { missing })
-    }
-  } satisfies FoundEntities
-}
-
-/** Where a walk by id continues. `limit`: the maximum number of found entities; `looked`: of entities that are looked at. */
+/** Where a walk by id continues. `limit`: the maximum number of entities to find; `looked`: the maximum number to look at. */
 export interface WalkPlace {
   readonly after: EntityId
   readonly looked: number

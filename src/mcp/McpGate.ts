@@ -15,6 +15,7 @@ import { chargeTo } from "../http/BodiesInFlight.ts"
 import { rateHeaders } from "../http/CommonHeaders.ts"
 import { etagOf } from "../http/Conditional.ts"
 import { answerFailure, headersOf } from "../http/Envelope.ts"
+import { makeNoteRefusal } from "../http/RefusalLog.ts"
 import { splitTarget } from "../http/RequestHead.ts"
 import { extendTime, type Refuse, requestStateOf } from "../http/RequestState.ts"
 import { type Handler, surfaceOf } from "../http/Surface.ts"
@@ -177,6 +178,7 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
     const origins = makeOrigins(baseUrl, allowedOrigins)
     const challenges = makeChallenges(baseUrl)
     const refuseTier = makeTierRefusals(baseUrl)
+    const noteRefusal = yield* makeNoteRefusal
 
     /** The checks from the token on. `allowed`: the highest tier that the query of the URL allows. */
     const enter = (
@@ -191,7 +193,10 @@ const makeGate = ({ allowedOrigins }: McpSettings) =>
           ? yield* connections.authenticate(token, `${baseUrl}${mcpPath}`)
           : Option.none()
         if (Option.isNone(found)) {
-          if (header !== null) refusedTokens.add(1)
+          if (header !== null) {
+            refusedTokens.add(1)
+            yield* noteRefusal("credential", request, { kind: "token" })
+          }
           return challenges.unauthorized(requestId, header !== null, allowed)
         }
         const { accountId, connectionId, role, tier } = found.value

@@ -41,18 +41,18 @@ const changeLine = ({ key, live, new: value }: NonNullable<Row["changes"]>[numbe
 
 const rowLines = (
   { changes = [], included, message, outcome, store_domain, title, truncated_keys = [] }: Row,
-  most: number
+  maxChanges: number
 ): ReadonlyArray<string> => {
   const name = title === undefined ? (store_domain ?? "A master") : quoted(title, maxValue)
   const why = message === undefined ? "" : ` (${message})`
   if (outcome !== "would_publish") return [`${name}: ${outcome.replaceAll("_", " ")}${why}`]
   const isFirst = changes.some(({ live }) => live === null)
-  const more = changes.length - most
+  const more = changes.length - maxChanges
   const count = `${truncated_keys.includes("changes") ? "at least " : ""}${more}`
   return [
     `${name}: publish${isFirst ? " for the first time" : ""}${why}`,
-    ...changes.slice(0, most).map(changeLine),
-    ...(more > 0 ? [most === 0 ? `- changed values: ${count}` : `- and ${count} more`] : []),
+    ...changes.slice(0, maxChanges).map(changeLine),
+    ...(more > 0 ? [maxChanges === 0 ? `- changed values: ${count}` : `- and ${count} more`] : []),
     ...(included === undefined ? [] : [`- together with ${included.count} variants or media files`])
   ]
 }
@@ -60,11 +60,11 @@ const rowLines = (
 /** A dry run of publish_master_v1 as short plain text, for the person who confirms the publish. */
 export const publishText = ({ channels, masters, message, stores, title, waiting }: DryRun): string => {
   const rows = stores ?? channels ?? masters ?? []
-  const textWith = (most: number) =>
+  const textWith = (maxChanges: number) =>
     [
       ...(title === undefined ? [] : [quoted(title, maxValue)]),
       ...(message === undefined ? [] : [message]),
-      ...rows.slice(0, maxRows).flatMap((row) => rowLines(row, most)),
+      ...rows.slice(0, maxRows).flatMap((row) => rowLines(row, maxChanges)),
       ...(rows.length > maxRows ? [`And ${rows.length - maxRows} more.`] : []),
       ...(waiting === undefined ? [] : [`Not published: ${waiting.count} related masters with drafts of their own.`])
     ].join("\n")

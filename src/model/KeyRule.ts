@@ -31,6 +31,8 @@ export interface KeyRule {
   readonly domains?: ReadonlyArray<string>
   /** A regular expression in RE2's dialect. Writes check it; scans do not, because PostgreSQL has another dialect. */
   readonly pattern?: string
+  /** The platform takes each value for one entity only. The platform checks it. */
+  readonly isUnique?: true
 }
 
 const maxJsonDepth = 32
@@ -214,12 +216,16 @@ const itemMisfit = (
   const wrong = types.get(type)?.(value)
   if (wrong !== undefined) return wrong
   const { choices, domains, least, max, maxLength, min, minLength, most, pattern, precision } = rule
-  if (maxLength !== undefined && isLongerThan(value, maxLength)) return `must have at most ${maxLength} characters`
-  if (minLength !== undefined && isShorterThan(value, minLength)) return `must have at least ${minLength} characters`
+  if (maxLength !== undefined && isLongerThan(value, maxLength))
+    return maxLength === 1 ? "must have at most 1 character" : `must have at most ${maxLength} characters`
+  if (minLength !== undefined && isShorterThan(value, minLength))
+    return minLength === 1 ? "must have at least 1 character" : `must have at least ${minLength} characters`
   if (min !== undefined && isBefore(type, value, min)) return `must be at least ${min}`
   if (max !== undefined && isBefore(type, max, value)) return `must be at most ${max}`
   if (precision !== undefined && (value.split(".")[1] ?? "").length > precision)
-    return `must have at most ${precision} digits after the point`
+    return precision === 1
+      ? "must have at most 1 digit after the point"
+      : `must have at most ${precision} digits after the point`
   if (choices !== undefined && !choices.includes(value)) return `must be one of ${choices.join(", ")}`
   if (types !== typeRules) return undefined
   if (least !== undefined && isLess(type, value, least)) return `must be at least ${quantityOf(type, least)?.text}`
@@ -254,8 +260,10 @@ const misfitBy = (types: TypeRules, rule: KeyRule, value: string): string | unde
   if (items === undefined || (isTextType(type) && !items.every(Predicate.isString)))
     return isTextType(type) ? "must be a JSON list of strings" : "must be a JSON list"
   const { maxItems, minItems } = rule
-  if (maxItems !== undefined && items.length > maxItems) return `must have at most ${maxItems} items`
-  if (minItems !== undefined && items.length < minItems) return `must have at least ${minItems} items`
+  if (maxItems !== undefined && items.length > maxItems)
+    return maxItems === 1 ? "must have at most 1 item" : `must have at most ${maxItems} items`
+  if (minItems !== undefined && items.length < minItems)
+    return minItems === 1 ? "must have at least 1 item" : `must have at least ${minItems} items`
   for (const item of items.map(textOfItem)) {
     const wrong = textMisfit(item) ?? itemMisfit(rule, type, item, value.length, types)
     if (wrong !== undefined) return `${eachItem} ${wrong}`
@@ -308,6 +316,9 @@ const textsOf = (text: string) =>
 const isBound = (text: string, item: string) =>
   (numberTypes.includes(item) && billionths(text) !== undefined) || (item === "date" && isDate(text))
 
+/** The validation of a metafield definition whose values are unique: Shopify has a capability in place of a validation. */
+export const uniqueValues: DefinitionValidation = { name: "unique_values", type: "boolean", value: "true" }
+
 const rulesOfValidation: Readonly<Record<string, (value: string, item: string) => Partial<KeyRule>>> = {
   min: (value, item) => {
     if (lengthTypes.includes(item)) return { minLength: countOf(value) ?? 0 }
@@ -328,6 +339,7 @@ const rulesOfValidation: Readonly<Record<string, (value: string, item: string) =
     const choices = textsOf(value)
     return choices === undefined ? {} : { choices }
   },
+  [uniqueValues.name]: (value) => (value === uniqueValues.value ? { isUnique: true } : {}),
   "list.min": (value) => ({ minItems: countOf(value) ?? 0 }),
   "list.max": (value) => {
     const maxItems = countOf(value)

@@ -47,9 +47,7 @@ const readers: ReadonlyMap<string, (text: string) => Quantity | undefined> = new
 /** The quantity of a value of a measurement, rating or time. Undefined: another type, or the text has none. */
 export const quantityOf = (type: string, text: string): Quantity | undefined => readers.get(type)?.(text)
 
-/**
- * Whether a value of a type is less than another. Amounts of different units are not, and neither are those that differ by rounding only.
- */
+/** Whether a value of a type is less than another. False also if their units cannot be compared, or if they differ by rounding only. */
 export const isLess = (type: string, value: string, other: string): boolean => {
   const [left, right] = [quantityOf(type, value), quantityOf(type, other)]
   if (left === undefined || left.unit !== right?.unit) return false

@@ -2,6 +2,15 @@ import type { HttpClient } from "@effect/platform"
 import type { Effect, Scope } from "effect"
 import type { PlatformClient } from "./PlatformClient.ts"
 
+/** A permission that an access token needs, by the platform's name. */
+export interface Permission {
+  readonly name: string
+  /** What does not work without it, as a clause, for example "markets cannot be read". */
+  readonly without: string
+  /** True: a store is linked without it, and a warning says what does not work. Default: false. */
+  readonly isOptional?: boolean
+}
+
 /** A value that linking a store asks for, such as an access token. All values of a store are stored encrypted. */
 export interface CredentialField {
   /** Lower-case letters, digits and underscores. */
@@ -10,14 +19,23 @@ export interface CredentialField {
   readonly label: string
   /** Whether the value must not be shown, not even while it is typed. */
   readonly isSecret: boolean
-  /** The permissions that an access token needs, by the platform's names. Pages list them where the token is asked for. */
-  readonly permissions?: ReadonlyArray<string>
+  /** The permissions that an access token needs. Pages list them where the token is asked for. */
+  readonly permissions?: ReadonlyArray<Permission>
   /** The rule that a value breaks, for example "must be one word"; undefined: the value is valid. */
   readonly misfit: (value: string) => string | undefined
 }
 
-/** Data that a platform may have besides products, variants, collections and media. Reads of other data are empty. */
-export type PlatformCapability = "salesChannels" | "markets" | "metafieldDefinitions" | "metaobjects" | "translations"
+/**
+ * Data that a platform may have besides products, variants, collections and media. Reads of other data are empty. `newRecordChannels`: a
+ * publish puts the records that it creates on `PlatformStore.newRecordChannels`.
+ */
+export type PlatformCapability =
+  | "salesChannels"
+  | "newRecordChannels"
+  | "markets"
+  | "metafieldDefinitions"
+  | "metaobjects"
+  | "translations"
 
 /** The services that every adapter may use. */
 export type PlatformServices = HttpClient.HttpClient | Scope.Scope

@@ -23,6 +23,8 @@ export interface PlatformStore {
   readonly platform: string
   /** The values of the fields that the adapter asks for at linking, by name. */
   readonly credentials: Readonly<Record<string, Redacted.Redacted>>
+  /** The sales channels on which a publish puts the records that it creates. Undefined: the platform's default. */
+  readonly newRecordChannels?: ReadonlyArray<string>
 }
 
 /** The store's own description on its platform. */
@@ -34,6 +36,8 @@ export interface StoreFacts {
   readonly locales: ReadonlyArray<string>
   /** ISO 4217 code. */
   readonly currency: string
+  /** The optional permissions that the credentials lack (`Permission`). Undefined: none. */
+  readonly missingPermissions?: ReadonlyArray<string>
 }
 
 /**
@@ -43,7 +47,10 @@ export interface StoreFacts {
 export class PlatformClient extends Context.Tag("catalog/PlatformClient")<
   PlatformClient,
   {
-    /** Reads the store's name, domain, languages and currency. PlatformRefused: the store does not accept the token. */
+    /**
+     * Reads the store's name, domain, languages and currency, and which permissions the token has. PlatformRefused: the store does not
+     * accept the token, or the token lacks a permission that is not optional.
+     */
     readonly verify: (store: PlatformStore) => Effect.Effect<StoreFacts, PlatformReadError>
     /** Reads the whole catalog: media, then each product followed by its variants, then collections. */
     readonly pull: (store: PlatformStore) => Stream.Stream<PlatformRecord, PlatformReadError>

@@ -2,6 +2,7 @@ import { Data } from "effect"
 import type { Attributes } from "../model/Attribute.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { FirstOption } from "../model/ProductOptions.ts"
+import type { PublishError } from "../model/PublishState.ts"
 
 /** An entity in a publication, with the values to send. */
 export interface PublishedEntity {
@@ -45,6 +46,8 @@ export type VariantPublication = Extract<Publication, { _tag: "Variant" }>
 export type CollectionPublication = Extract<Publication, { _tag: "Collection" }>
 
 export interface Published {
+  /** What the store did not do although it has accepted the publication. */
+  readonly notDone?: PublishError
   /** The platform ids of all entities of a publication. */
   readonly platformIds: ReadonlyMap<EntityId, string>
   /** The first option of the publication, if the store has given its live variant the value `former`. */

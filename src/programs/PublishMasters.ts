@@ -161,8 +161,7 @@ const makePublishOne = Effect.gen(function* () {
 
 /** The outcome of a publish request, from its publication. A publish is pending with a reason if it waits for the store's platform. */
 const outcomeOf = ({ error, state }: PublicationRecord): Outcome => {
-  if (state === "published") return { outcome: "published" }
-  const isExplained = error !== null && (state === "failed" || isDelayed(error))
+  const isExplained = error !== null && (state !== "pending" || isDelayed(error))
   return { outcome: state, ...(isExplained && { message: `${error.message} (${error.code})` }) }
 }
 

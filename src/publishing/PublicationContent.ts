@@ -311,7 +311,8 @@ export const toPush = (
     key: id,
     entityId,
     platformId: own?.platformId ?? null,
-    // A publish that takes fields back may have sent a field that the store never had before. It was not accepted then.
+    // A field that the store should not have any more is sent as empty: one that it has accepted, and one of a drop's start that may have
+    // reached it without being accepted.
     attributes: withDeletedValues(values.attributes, {
       ...own?.accepted?.attributes,
       ...(content._tag === "Fields" && content.fields)

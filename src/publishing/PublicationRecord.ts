@@ -58,7 +58,10 @@ export const PublicationRecord = Schema.Struct({
   attempts: Schema.Int,
   requestedAt: Timestamp,
   finishedAt: Schema.NullOr(Timestamp),
-  /** The error of a failed publication, or of the last attempt of a pending publication. */
+  /**
+   * The error of a failed publication, or of the last attempt of a pending publication. Of a published one: what the store did not do
+   * although it has accepted it.
+   */
   error: Schema.NullOr(PublishError)
 })
 export type PublicationRecord = typeof PublicationRecord.Type

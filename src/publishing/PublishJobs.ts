@@ -1,7 +1,6 @@
 import { Array as Arr, Context, Effect, Layer, Option, Schema } from "effect"
 import type { ChosenEntities } from "../catalog/MerchantLists.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
-import { foundEntities } from "../jobs/FoundEntities.ts"
 import { isPublishing, type Job, type JobError, JobStopped, noLongerExists, noneExists } from "../jobs/Job.ts"
 import { anyKind, type StepInput, type StepResult, waitForImport } from "../jobs/JobKind.ts"
 import { Jobs } from "../jobs/Jobs.ts"
@@ -130,10 +129,10 @@ export const makePublishJobKinds = Effect.gen(function* () {
     Effect.map(repo.pendingUntil(accountId, storeId, until), ({ count, delay }) => {
       if (count === 0) return undefined
       return delay === null
-        ? ({ _tag: "Wait", why: `the outcomes of ${count} publishes`, seconds: lookSeconds } as const)
+        ? ({ _tag: "Wait", why: `the outcomes of publishes (${count} left)`, seconds: lookSeconds } as const)
         : ({
             _tag: "Wait",
-            why: `the outcomes of ${count} publishes; the store's platform does not answer`,
+            why: `the outcomes of publishes (${count} left); the store's platform does not answer`,
             seconds: lookSecondsInOutage
           } as const)
     })
@@ -302,7 +301,7 @@ const make = Effect.gen(function* () {
     chosen: (storeId: StoreId, kinds: ReadonlyArray<EntityKind>, chosen: ChosenEntities, id?: JobId) =>
       "ids" in chosen
         ? selected(storeId, chosen.ids, id, kinds)
-        : begin("publish_selected", storeId, { storeId, found: foundEntities(kinds, chosen.filters) }, chosen.count, id)
+        : begin("publish_selected", storeId, { storeId, found: { kinds, filters: chosen.filters } }, chosen.count, id)
   }
 })
 

@@ -134,7 +134,7 @@ export const makeFinishPublication = Effect.gen(function* () {
     Effect.gen(function* () {
       const { accountId, actor, dropId, entityId, id, storeId } = claimed
       const isFailed = outcome._tag === "Failed"
-      const error = isFailed ? outcome.error : null
+      const error = isFailed ? outcome.error : (outcome.published.notDone ?? null)
       const entityIds = isFailed ? outcome.entityIds : outcome.push.accepted.map((each) => each.entityId)
       const identifiedIds = isFailed ? [] : [...outcome.published.platformIds.keys()]
       // The import lock keeps imports from being applied meanwhile. It is shared, so an import under review does not block this.
@@ -185,7 +185,10 @@ export const makeFinishPublication = Effect.gen(function* () {
           // The history has the requests of entities that were left out already.
           const takenBack = following.filter((each) => each.entityId === entityId)
           yield* history.recordPublishes(accountId, actor, dropId, [
-            ...toPublishEvents({ ...claimed, content }, entityIds.filter(isThere), action, error),
+            ...toPublishEvents({ ...claimed, content }, entityIds.filter(isThere), action, error).map((event) =>
+              // What the store did not do concerns only the record of this entity.
+              isFailed || event.entityId === entityId ? event : { ...event, error: null }
+            ),
             ...takenBack.flatMap((each) => toPublishEvents(each, [entityId], "publish_asked"))
           ])
           yield* faults.at("settling")

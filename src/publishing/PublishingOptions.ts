@@ -11,8 +11,8 @@ export interface PublishingOptions {
   /** Number of further attempts that only read the store back, after an attempt with unknown outcome. */
   readonly maxReadings: number
   /**
-   * How long after the first attempt of a publication its attempts do not count while the store's whole platform does not answer. Later
-   * they count as all others.
+   * How long after the request of a publication its attempts do not count while the store's whole platform does not answer. Later they
+   * count as all others.
    */
   readonly outageLimit: Duration.Duration
   /** Number of attempts whose process may die. They count neither as sending nor as reading back. */

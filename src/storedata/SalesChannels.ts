@@ -2,12 +2,14 @@ import { Context, Effect, Layer, Option } from "effect"
 import { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
-import { LiveReadFailed, NotFound } from "../model/Errors.ts"
+import { LiveReadFailed, NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { PlatformClient, type PlatformStore } from "../platform/PlatformClient.ts"
 import type { PlatformReadError } from "../platform/PlatformErrors.ts"
+import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import type { EntityChannel, SalesChannel } from "../platform/SalesChannel.ts"
 import { StoreAccess } from "../stores/StoreAccess.ts"
+import { StoresRepo } from "../stores/StoresRepo.ts"
 
 /** The kinds of entities that are sold on channels. */
 export type ChannelKind = Exclude<EntityKind, "media">
@@ -16,6 +18,8 @@ const make = Effect.gen(function* () {
   const access = yield* StoreAccess
   const catalog = yield* CatalogRepo
   const platforms = yield* PlatformClient
+  const registry = yield* PlatformRegistry
+  const stores = yield* StoresRepo
 
   /** Calls the platform of a store. All platform failures become LiveReadFailed. */
   const callPlatform = <A>(storeId: StoreId, read: (store: PlatformStore) => Effect.Effect<A, PlatformReadError>) =>
@@ -29,9 +33,40 @@ const make = Effect.gen(function* () {
       })
     )
 
+  const ofStore = (storeId: StoreId) => callPlatform(storeId, platforms.salesChannels)
+
   return {
+    /** The chosen channels for new records, by the platform's ids; null: the platform's default. NotFound: no such store. */
+    forNewRecords: Effect.fn("SalesChannels.forNewRecords")(function* (storeId: StoreId) {
+      const { accountId } = yield* CurrentActor
+      const found = yield* stores.access(accountId, storeId)
+      return Option.isNone(found) ? yield* new NotFound() : found.value.newRecordChannels
+    }),
+    /**
+     * Chooses the channels on which publishes put the records that they create on a store. Null: the platform's default. ValidationFailed:
+     * the store has no such channel, or its platform has no choice. LiveReadFailed: the channels cannot be read.
+     */
+    chooseForNewRecords: Effect.fn("SalesChannels.chooseForNewRecords")(function* (
+      storeId: StoreId,
+      ids: ReadonlyArray<string> | null
+    ) {
+      const { accountId } = yield* CurrentActor
+      const found = yield* stores.access(accountId, storeId)
+      if (Option.isNone(found)) return yield* new NotFound()
+      const { domain, platform } = found.value.store
+      const hasChoice = Option.exists(registry.find(platform), ({ capabilities }) =>
+        capabilities.includes("newRecordChannels")
+      )
+      if (!hasChoice)
+        return yield* ValidationFailed.at("channels", `cannot be chosen on ${domain}: its platform decides`)
+      const known = new Set(ids === null ? [] : (yield* ofStore(storeId)).map(({ id }) => id))
+      const unknown = ids?.find((id) => !known.has(id))
+      if (unknown !== undefined)
+        return yield* ValidationFailed.at("channels", `${domain} has no sales channel ${unknown}`)
+      yield* stores.keepNewRecordChannels(accountId, storeId, ids === null ? null : [...new Set(ids)])
+    }),
     /** NotFound: no such store; the platform was not called. LiveReadFailed: the platform gave no usable answer. */
-    ofStore: Effect.fn("SalesChannels.ofStore")((storeId: StoreId) => callPlatform(storeId, platforms.salesChannels)),
+    ofStore: Effect.fn("SalesChannels.ofStore")(ofStore),
     /**
      * Every channel of the store, and whether the entity is on it. An entity that was never published to the store is on none.
      * NotFound: no such store, no such entity of this kind, or the entity is not on the store; the platform was not called.

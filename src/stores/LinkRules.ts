@@ -3,7 +3,7 @@ import { ValidationFailed } from "../model/Errors.ts"
 import type { StoreId } from "../model/Ids.ts"
 import { nameMisfit } from "../model/Name.ts"
 import { filesOnly, type Store } from "../model/Store.ts"
-import type { PlatformDescription } from "../platform/PlatformAdapter.ts"
+import type { Permission, PlatformDescription } from "../platform/PlatformAdapter.ts"
 import type { StoreFacts } from "../platform/PlatformClient.ts"
 import type { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import type { Credentials } from "./StoreCredentials.ts"
@@ -137,6 +137,13 @@ export const credentialsOf = (
   }
   return Either.right(credentials)
 }
+
+/** The permissions of a platform's credentials with these names. */
+export const permissionsNamed = (
+  { fields }: PlatformDescription,
+  names: ReadonlyArray<string>
+): ReadonlyArray<Permission> =>
+  fields.flatMap(({ permissions = [] }) => permissions).filter(({ name }) => names.includes(name))
 
 /** Whether the text is a host name: at least two labels of letters, digits and inner hyphens (RFC 1123). */
 export const isDomain = (text: string) =>

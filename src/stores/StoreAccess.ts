@@ -2,13 +2,12 @@ import { Context, Effect, Layer, Option } from "effect"
 import { NotFound } from "../model/Errors.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
-import type { Store } from "../model/Store.ts"
 import type { PlatformDescription } from "../platform/PlatformAdapter.ts"
 import { PlatformRefused } from "../platform/PlatformErrors.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { SecretBox } from "./SecretBox.ts"
 import { fromText, linkOptions } from "./StoreCredentials.ts"
-import { StoresRepo } from "./StoresRepo.ts"
+import { type AccessibleStore, StoresRepo } from "./StoresRepo.ts"
 
 const refuse = (code: string, message: string) => new PlatformRefused({ code, message, field: null })
 
@@ -37,14 +36,14 @@ const make = Effect.gen(function* () {
 
   const openWith = (
     accountId: AccountId,
-    store: Option.Option<Store>,
     adapter: PlatformDescription | undefined,
-    sealed: Option.Option<Uint8Array>
+    found: AccessibleStore | undefined
   ) =>
     Effect.gen(function* () {
-      if (Option.isNone(store)) return yield* new NotFound()
-      const { domain, id: storeId, platform } = store.value
-      const opened = { accountId, storeId, domain, platform }
+      if (found === undefined) return yield* new NotFound()
+      const { newRecordChannels, sealed } = found
+      const { domain, id: storeId, platform } = found.store
+      const opened = { accountId, storeId, domain, platform, ...(newRecordChannels !== null && { newRecordChannels }) }
       if (adapter === undefined || adapter.fields.length === 0) return { ...opened, credentials: {} }
       if (Option.isNone(sealed)) return yield* noCredentials(adapter)
       const text = yield* Effect.mapError(secrets.open(sealed.value, { accountId, storeId }), ({ message }) =>
@@ -55,15 +54,13 @@ const make = Effect.gen(function* () {
     })
 
   const read = Effect.fn("StoreAccess.read")(function* (accountId: AccountId, storeId: StoreId) {
-    const store = yield* stores.find(accountId, storeId)
-    const adapter = Option.getOrUndefined(Option.flatMap(store, ({ platform }) => registry.find(platform)))
-    const sealed =
-      adapter === undefined || adapter.fields.length === 0
-        ? Option.none<Uint8Array>()
-        : yield* stores.credential(accountId, storeId)
-    const record = (refusal: string | null) => stores.recordCredentialTest(accountId, storeId, sealed, refusal)
+    const found = Option.getOrUndefined(yield* stores.access(accountId, storeId))
+    const adapter = found === undefined ? undefined : Option.getOrUndefined(registry.find(found.store.platform))
+    const sealed = found?.sealed ?? Option.none()
+    const record = (refusal: string | null, missingPermissions: ReadonlyArray<string> = []) =>
+      stores.recordCredentialTest(accountId, storeId, sealed, refusal, missingPermissions)
     return {
-      open: openWith(accountId, store, adapter, sealed),
+      open: openWith(accountId, adapter, found),
       record,
       recordRefusal: ({ code, message }: PublishError) => (credentialRefusals.has(code) ? record(message) : Effect.void)
     }
@@ -72,7 +69,7 @@ const make = Effect.gen(function* () {
   return {
     /**
      * Reads the saved credentials of a store. `open`: the store with these credentials, see `open` below. `record`: saves that the
-     * platform accepted them (null), or why it refused them. `recordRefusal`: saves why the platform refused a call, if the credentials
+     * platform accepted them (null) without some optional permissions, or why it refused them. `recordRefusal`: saves why the platform refused a call, if the credentials
      * are the cause. Nothing is saved if the store has other credentials by now.
      */
     read,

@@ -10,7 +10,9 @@ import type { StoresRepo } from "./StoresRepo.ts"
 type Repo = Context.Tag.Service<StoresRepo>
 
 /** Reads stores. */
-export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomain" | "list" | "timeZones"> => {
+export const makeStoreReads = (
+  sql: SqlClient
+): Pick<Repo, "access" | "find" | "findByDomain" | "list" | "timeZones"> => {
   const columns = sql`
     id, domain, name, platform, 'linked' AS status, primary_locale, locales, currency,
     rfc3339(last_imported_at) AS last_imported_at`
@@ -26,6 +28,19 @@ export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomai
   const find = findOne(Store)(
     (accountId: AccountId, id: StoreId) => sql`
       SELECT ${columns}
+      FROM store
+      WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`
+  )
+
+  const access = findOne(
+    Schema.Struct({
+      ...Store.fields,
+      credential: Schema.NullOr(Schema.Uint8ArrayFromSelf),
+      newRecordChannels: Schema.NullOr(Schema.Array(Schema.String))
+    })
+  )(
+    (accountId: AccountId, id: StoreId) => sql`
+      SELECT ${columns}, credential, new_record_channels AS "newRecordChannels"
       FROM store
       WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`
   )
@@ -48,6 +63,15 @@ export const makeStoreReads = (sql: SqlClient): Pick<Repo, "find" | "findByDomai
       Effect.map(timeZones(accountId), (rows) => new Map(rows.map(({ id, timeZone }) => [id, timeZone]))),
     list,
     find,
+    access: (accountId, id) =>
+      Effect.map(
+        access(accountId, id),
+        Option.map(({ credential, newRecordChannels, ...store }) => ({
+          store,
+          sealed: Option.fromNullable(credential),
+          newRecordChannels
+        }))
+      ),
     findByDomain: (accountId, domain) =>
       Effect.map(
         findByDomain(accountId, domain),
@@ -70,8 +94,19 @@ export const makeStoreWrites = (
   sql: SqlClient
 ): Pick<
   Repo,
-  "completeLink" | "countVersions" | "keepTimeZone" | "link" | "recordImport" | "reserveShop" | "unlink"
+  | "completeLink"
+  | "countVersions"
+  | "keepNewRecordChannels"
+  | "keepTimeZone"
+  | "link"
+  | "recordImport"
+  | "reserveShop"
+  | "unlink"
 > => ({
+  keepNewRecordChannels: (accountId, id, channels) =>
+    sql`
+      UPDATE store s SET new_record_channels = ${channels}
+      WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.status = 'linked'`.pipe(discardRows),
   reserveShop: makeReserveShop(sql),
   link: (accountId, store, isReserved = false) =>
     Effect.gen(function* () {
@@ -101,7 +136,7 @@ export const makeStoreWrites = (
       const unlinked = yield* sql<{ domain: string }>`
         UPDATE store s
         SET status = 'unlinked', unlinked_at_seq = coalesce(s.unlinked_at_seq, a.change_seq), credential = NULL,
-            tested_at = NULL, refusal = NULL
+            tested_at = NULL, refusal = NULL, missing_permissions = '{}'
         FROM account_state a
         WHERE s.account_id = ${accountId} AND s.id = ${id} AND a.account_id = ${accountId}
         RETURNING s.domain`
@@ -132,19 +167,25 @@ export const makeStoreCredentials = (
   )
 
   const credentialTests = findAll(
-    Schema.Struct({ id: StoreId, testedAt: Timestamp, refusal: Schema.NullOr(Schema.String) })
+    Schema.Struct({
+      id: StoreId,
+      testedAt: Timestamp,
+      refusal: Schema.NullOr(Schema.String),
+      missingPermissions: Schema.Array(Schema.String)
+    })
   )(
     (accountId: AccountId) => sql`
-      SELECT s.id, rfc3339(s.tested_at) AS "testedAt", s.refusal FROM store s
+      SELECT s.id, rfc3339(s.tested_at) AS "testedAt", s.refusal, s.missing_permissions AS "missingPermissions"
+      FROM store s
       WHERE s.account_id = ${accountId} AND s.status = 'linked' AND s.tested_at IS NOT NULL`
   )
 
   return {
     credentialTests: (accountId) =>
       Effect.map(credentialTests(accountId), (rows) => new Map(rows.map(({ id, ...test }) => [id, test]))),
-    recordCredentialTest: (accountId, id, tested, refusal) =>
+    recordCredentialTest: (accountId, id, tested, refusal, missingPermissions = []) =>
       sql`
-        UPDATE store SET tested_at = app_now(), refusal = ${refusal}
+        UPDATE store SET tested_at = app_now(), refusal = ${refusal}, missing_permissions = ${missingPermissions}::text[]
         WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'
           AND credential IS NOT DISTINCT FROM ${Option.getOrNull(Option.map(tested, Buffer.from))}::bytea`.pipe(
         discardRows
@@ -156,7 +197,8 @@ export const makeStoreCredentials = (
       ),
     keepCredential: (accountId, id, sealed) =>
       sql`
-        UPDATE store SET credential = ${Buffer.from(sealed)}, tested_at = NULL, refusal = NULL
+        UPDATE store
+        SET credential = ${Buffer.from(sealed)}, tested_at = NULL, refusal = NULL, missing_permissions = '{}'
         WHERE account_id = ${accountId} AND id = ${id} AND status = 'linked'`.pipe(discardRows),
     replaceCredential: (accountId, id, from, to) =>
       sql`

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Either, Layer, Option } from "effect"
 import { asBackground } from "../database/Deadlines.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { emptyNote } from "../drafts/ChangeNote.ts"
@@ -53,6 +53,8 @@ export interface BegunChange {
   readonly store: Store
   readonly job: Job | null
   readonly change: "store.linked" | "store.unlinked" | "store.updated"
+  /** The optional permissions that the credentials of a linked store lack. Undefined: none. */
+  readonly missingPermissions?: ReadonlyArray<string>
 }
 
 type Refusal = ValidationFailed | PimLocked
@@ -213,6 +215,7 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
       if (adapter.fields.length > 0) yield* secrets.ready
       const { domain } = given
       const facts = yield* platforms.verify({ accountId, storeId, domain, platform: adapter.name, credentials })
+      const { missingPermissions = [] } = facts
       if (!isValidStore(facts)) return yield* new PlatformUnavailable({ reason: "nonsense" })
       if (canonical(facts.domain) !== domain)
         return yield* ValidationFailed.at(
@@ -231,10 +234,11 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
           if (adapter.fields.length > 0) {
             const sealed = yield* secrets.seal(toText(adapter, credentials), { accountId, storeId: store.id })
             yield* repo.keepCredential(accountId, store.id, sealed)
-            yield* repo.recordCredentialTest(accountId, store.id, Option.some(sealed), null)
+            yield* repo.recordCredentialTest(accountId, store.id, Option.some(sealed), null, missingPermissions)
           }
           return {
             store,
+            missingPermissions,
             job: isRestored ? yield* beginJob("store_link", store) : null,
             change: existing?.isLinked ? ("store.updated" as const) : ("store.linked" as const)
           }
@@ -320,13 +324,11 @@ const makeTestCredential = Effect.gen(function* () {
   return Effect.fn("Stores.testCredential")(function* (id: StoreId) {
     const { accountId } = yield* CurrentActor
     const { open, record } = yield* access.read(accountId, id)
-    const refusal = yield* open.pipe(
-      Effect.flatMap(platforms.verify),
-      Effect.as(null),
-      Effect.catchTag("PlatformRefused", ({ message }) => Effect.succeed(message))
-    )
-    yield* record(refusal)
-    return refusal
+    const answer = yield* open.pipe(Effect.flatMap(platforms.verify), Effect.either)
+    if (Either.isRight(answer)) yield* record(null, answer.right.missingPermissions)
+    else if (answer.left._tag === "PlatformRefused") yield* record(answer.left.message)
+    else return yield* answer.left
+    return Either.isRight(answer) ? null : answer.left.message
   })
 })
 

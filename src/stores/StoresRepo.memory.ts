@@ -19,10 +19,16 @@ declare module "../database/MemoryStore.memory.ts" {
     readonly reservedDomains: ReadonlySet<string>
     /** Time zones of linked and unlinked stores. */
     readonly timeZones: ReadonlyMap<StoreId, string>
+    /** Sales channels for new records, of linked and unlinked stores with others than the platform's default. */
+    readonly newRecordChannels: ReadonlyMap<StoreId, ReadonlyArray<string>>
   }
 }
 
-export const emptyStores: Pick<MemorySlices, "credentials" | "credentialTests" | "reservedDomains" | "timeZones"> = {
+export const emptyStores: Pick<
+  MemorySlices,
+  "credentials" | "credentialTests" | "newRecordChannels" | "reservedDomains" | "timeZones"
+> = {
+  newRecordChannels: new Map(),
   credentials: new Map(),
   credentialTests: new Map(),
   reservedDomains: new Set(),
@@ -52,13 +58,17 @@ const credentialsIn = (
     ),
   credentialTests: (accountId) =>
     Effect.map(Ref.get(memory), (state) => state.get(accountId)?.credentialTests ?? new Map()),
-  recordCredentialTest: (accountId, id, tested, refusal) =>
+  recordCredentialTest: (accountId, id, tested, refusal, missingPermissions = []) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>
       updateAccount(memory, accountId, (account) =>
         account.stores.has(id) && isSameCredential(Option.fromNullable(account.credentials.get(id)), tested)
           ? {
               ...account,
-              credentialTests: new Map(account.credentialTests).set(id, { testedAt: fromMillis(now), refusal })
+              credentialTests: new Map(account.credentialTests).set(id, {
+                testedAt: fromMillis(now),
+                refusal,
+                missingPermissions
+              })
             }
           : account
       )
@@ -96,6 +106,27 @@ export const layerStoresRepoMemory = Layer.effect(
           )
         }),
       ...credentialsIn(memory),
+      access: (accountId, id) =>
+        Effect.map(Ref.get(memory), (state) => {
+          const account = state.get(accountId)
+          return Option.map(Option.fromNullable(account?.stores.get(id)), (store) => ({
+            store,
+            sealed: Option.fromNullable(account?.credentials.get(id)),
+            newRecordChannels: account?.newRecordChannels.get(id) ?? null
+          }))
+        }),
+      keepNewRecordChannels: (accountId, id, channels) =>
+        updateAccount(memory, accountId, ({ newRecordChannels, ...account }) => {
+          const others = new Map([...newRecordChannels].filter(([each]) => each !== id))
+          return {
+            ...account,
+            newRecordChannels: !account.stores.has(id)
+              ? newRecordChannels
+              : channels === null
+                ? others
+                : others.set(id, channels)
+          }
+        }),
       timeZones: (accountId) =>
         Effect.map(Ref.get(memory), (state) => {
           const account = state.get(accountId)

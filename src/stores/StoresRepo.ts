@@ -19,6 +19,17 @@ export interface CredentialTest {
   readonly testedAt: Timestamp
   /** Why the platform refused the credential; null: it accepted it. */
   readonly refusal: string | null
+  /** The optional permissions that an accepted credential lacks. */
+  readonly missingPermissions: ReadonlyArray<string>
+}
+
+/** A linked store, with what calls to its platform need. */
+export interface AccessibleStore {
+  readonly store: Store
+  /** The encrypted credential. */
+  readonly sealed: Option.Option<Uint8Array>
+  /** The sales channels for new records, by the platform's ids; null: the platform's default. */
+  readonly newRecordChannels: ReadonlyArray<string> | null
 }
 
 /** A batch of entities of a store that was linked again or unlinked. */
@@ -48,6 +59,14 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
      * account has reserved it.
      */
     readonly link: (accountId: AccountId, store: Store, isReserved?: boolean) => Effect.Effect<void>
+    /** A linked store with its credential and its sales channels for new records. */
+    readonly access: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<AccessibleStore>>
+    /** Replaces the sales channels of a linked store for new records. Null: the platform's default. */
+    readonly keepNewRecordChannels: (
+      accountId: AccountId,
+      id: StoreId,
+      channels: ReadonlyArray<string> | null
+    ) => Effect.Effect<void>
     /** The encrypted credential of a linked store. */
     readonly credential: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Uint8Array>>
     /** Replaces the credential of a linked store, and forgets the test of the earlier one. */
@@ -61,12 +80,16 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     ) => Effect.Effect<boolean>
     /** The last tests of the credentials of linked stores, as far as they were tested since they were kept. */
     readonly credentialTests: (accountId: AccountId) => Effect.Effect<ReadonlyMap<StoreId, CredentialTest>>
-    /** Records that the platform accepted the credential of a linked store now, or why it refused it. Not if it was replaced meanwhile. */
+    /**
+     * Records that the platform accepted the credential of a linked store now, without some optional permissions, or why it refused it. Not
+     * if it was replaced meanwhile.
+     */
     readonly recordCredentialTest: (
       accountId: AccountId,
       id: StoreId,
       tested: Option.Option<Uint8Array>,
-      refusal: string | null
+      refusal: string | null,
+      missingPermissions?: ReadonlyArray<string>
     ) => Effect.Effect<void>
     /**
      * Reserves the store of this domain for the account until it is unlinked. False: another account has reserved it. Call this

@@ -126,6 +126,8 @@ export const metrics = {
   ).preset("rate_key", "rate_account", "rate_messages", "late", "bodies", "connections"),
   signInRefusals: counter("catalog_sign_in_refusals_total", "Refused sign-ins on the pages.", "reason").preset(
     "wrong",
+    "code",
+    "late",
     "delayed",
     "busy"
   ),

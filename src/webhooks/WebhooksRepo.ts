@@ -126,7 +126,7 @@ export class WebhooksRepo extends Context.Tag("catalog/WebhooksRepo")<
     readonly save: (webhook: ClaimedWebhook, handled: DeliveryOutcomes, leaseSeconds: number) => Effect.Effect<boolean>
     /** Ends the lease. The webhook is due again after the delay. Does nothing if it is no longer claimed. */
     readonly release: (webhook: ClaimedWebhook, delaySeconds: number) => Effect.Effect<void>
-    /** Deletes changes of all accounts that were parked more than 30 days ago. Returns their number. */
+    /** Deletes parked changes of all accounts, 33 days after they were set aside. Returns their number. */
     readonly forget: Effect.Effect<number>
   }
 >() {

@@ -20,6 +20,7 @@ import { SecretKeySource } from "../../src/stores/SecretBox.ts"
 import { MemoryRepositories } from "../../src/testing/index.ts"
 import { adminSchema } from "../platform/AdminSchema.ts"
 import { layerServer, layerShopify, ShopifyTestServer } from "../platform/PlatformShops.ts"
+import { scopesWithout } from "../platform/ShopifyAccess.ts"
 import { layerEmbedded } from "../support/TestDatabase.ts"
 
 const key = Layer.succeed(SecretKeySource, { _tag: "Setting", key: Redacted.make("cd".repeat(32)) })
@@ -80,9 +81,40 @@ for (const [name, client] of Object.entries(clients))
           server.script(token, "Verify", "html")
           const unavailable = yield* failure(token)
           assert.instanceOf(unavailable, PlatformUnavailable)
-          const { store } = yield* link(token)
+          const { missing, store } = yield* link(token)
+          assert.deepStrictEqual(missing, [])
           assert.deepInclude(store, { domain: "tern.myshopify.com", platform: "shopify", name: "Tern & Daughters" })
           assert.deepStrictEqual(yield* admin.listStores({ account: Option.none() }), [store])
+          server.open(token).sections.publications = [
+            {
+              id: "gid://shopify/Publication/1",
+              autoPublish: false,
+              supportsFuturePublishing: true,
+              catalog: { __typename: "AppCatalog", id: "c1", title: "Online Store" },
+              channels: { nodes: [{ name: "Online Store", handle: "online_store" }] }
+            }
+          ]
+          const channels = (choose?: ReadonlyArray<string> | null) =>
+            admin.storeChannels({
+              account: Option.none(),
+              store: store.domain,
+              ...(choose !== undefined && { choose })
+            })
+          const read = yield* channels()
+          assert.deepStrictEqual([read.channels.map(({ name }) => name), read.chosen], [["Online Store"], null])
+          const ids = read.channels.map(({ id }) => id)
+          assert.deepStrictEqual((yield* channels(ids)).chosen, ids)
+          assert.deepStrictEqual((yield* channels([])).chosen, [])
+          assert.deepStrictEqual((yield* channels(null)).chosen, null)
+          server.script(token, "SalesChannels", "html")
+          assert.deepInclude(yield* Effect.flip(channels()), {
+            _tag: "Refusal",
+            message: "The store's platform cannot be reached: its answer is not valid."
+          })
+          server.open(token).scopes = new Set([...scopesWithout("write_publications"), "read_publications"])
+          assert.deepStrictEqual((yield* link(token)).missing, [
+            { name: "write_publications", without: "new products and collections are put on no sales channel" }
+          ])
         })
       )
     })

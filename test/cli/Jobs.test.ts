@@ -274,7 +274,7 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
         )
         assert.strictEqual(
           yield* refusal("import", "csv", file, "--store", "files.example", ...named),
-          `import: import ${id} is paused while it is applied: continue it with \`catalog jobs resume ${id}\` or end it with \`catalog jobs cancel ${id}\` first`
+          `import ${id} is paused while it is applied: continue it with \`catalog jobs resume ${id}\` or end it with \`catalog jobs cancel ${id}\` first`
         )
         assert.match(yield* said("jobs", "resume", id, ...named), /^Resumed: Import hats\.csv into files\.example\./)
         assert.deepInclude(yield* json("jobs", "cancel", id, ...named), { id, state: "cancelled", done: 0 })

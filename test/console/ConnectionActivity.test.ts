@@ -259,7 +259,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a connection", (i
       assertPage(refused, 423)
       assert.strictEqual(
         mainOf(refused),
-        '<main id="content" class="narrow"><h1>An import is in progress</h1><div class="sheet"><p>An import has locked the catalog. Nothing else can be changed until it has ended. Accept or discard it, then try again.</p><p><a href="/imports">To the imports</a></p></div></main>'
+        '<main id="content" class="narrow"><h1>An import is in progress</h1><div class="sheet"><p>An import has locked the catalog, which cannot be changed until the import has ended. Accept or discard the import, then try again.</p><p><a href="/imports">To the imports</a></p></div></main>'
       )
       assert.strictEqual(yield* titleOf(), "Agent")
       yield* lock.keep(accountId, null)

@@ -150,7 +150,7 @@ layer(pagesServer({}, anyDatabase, disturbed), { excludeTestServices: true })("f
     })
   )
 
-  it.effect("what is wrong is said at each field, and what was typed stays", () =>
+  it.effect("a refused form shows each problem at its field, and keeps what was typed", () =>
     Effect.gen(function* () {
       const { fill, files } = yield* aCreator
       const { answer } = yield* fill("/products/new", {

@@ -15,7 +15,8 @@ import {
   DataHealth,
   Drafts,
   definedAs,
-  Remediation
+  Remediation,
+  Stores
 } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
@@ -577,7 +578,7 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
 
   it.effect("failed publishes are retried as a job for each store", () =>
     Effect.gen(function* () {
-      const { a, actor, one } = yield* aShop
+      const { a, actor, b, one } = yield* aShop
       yield* Effect.gen(function* () {
         const tent = yield* anEntity("product", { title: "Tent" }, { on: [a] })
         const { apply } = yield* CatalogChanges
@@ -603,6 +604,25 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
         const [job] = yield* Effect.flatMap(Jobs, ({ list }) => list)
         assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, `/jobs/${job?.id}`], answer.text)
         assert.deepInclude(job, { kind: "publish_selected", total: 1, state: "queued" })
+
+        // A form that was opened before the store was unlinked.
+        const { hidden } = sectionsOf(page.text, "/data-health/issues/retry")
+        yield* Effect.flatMap(Stores, ({ unlink }) => unlink(b.domain))
+        if (job !== undefined) yield* Effect.flatMap(Jobs, ({ command }) => command("cancel", job.id))
+        const retryOn = (id: StoreId) => ({ [`retry-${id}-${tent}`]: "yes" })
+        for (const [ticked, refusal] of [
+          [retryOn(b.id), "Not published again: one of the stores is not linked any more."],
+          [
+            { ...retryOn(a.id), ...retryOn(b.id) },
+            "Not published again: one of the stores is not linked any more. 1 job for other stores began: see the page Jobs."
+          ]
+        ] as const) {
+          const partly = yield* ask("/data-health/issues/retry", { cookie: one.cookie, form: { ...hidden, ...ticked } })
+          assertPage(partly, 400)
+          assert.include(partly.text, refusal)
+        }
+        const jobs = yield* Effect.flatMap(Jobs, ({ list }) => list)
+        assert.strictEqual(jobs.filter(({ kind }) => kind === "publish_selected").length, 2)
       }).pipe(actingAs(actor))
     })
   )

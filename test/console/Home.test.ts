@@ -184,7 +184,8 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       const imports = yield* Imports
       const sql = yield* SqlClient.SqlClient
       const shown = assertPage("/", cookie)
-      const locked = "in: Refresh of Tarn &amp; Tern Nothing else can be changed until it is accepted or discarded."
+      const locked =
+        "in: Refresh of Tarn &amp; Tern The catalog cannot be changed until the import is accepted or discarded."
       const page = yield* shown
       assert.include(textOf(page), `3 undecided conflicts ${locked} Decide`)
       assert.include(page.text, `<a href="/import?id=${id}">Decide</a>`)
@@ -208,7 +209,10 @@ layer(PagesServer, { excludeTestServices: true })("the start page", (it) => {
       assert.include(applying.text, "Refresh of Tarn &amp; Tern</a> is being applied. Until it ends")
       yield* sql`UPDATE import_run SET lease_until = NULL WHERE id = ${id}`
       const paused = yield* shown
-      assert.match(textOf(paused), /Paused: Refresh of Tarn &amp; Tern Nothing else .* Resume or cancel it/)
+      assert.match(
+        textOf(paused),
+        /Paused: Refresh of Tarn &amp; Tern The catalog cannot be changed until the import is resumed or cancelled. Resume or cancel it/
+      )
       assert.include(paused.text, `<a href="/jobs/${id}">Resume or cancel it</a>`)
       assert.notInclude(paused.text, 'class="banner"')
     })

@@ -233,7 +233,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
         /The catalog is locked until you resume or cancel this job\. Show the import State Paused Progress 0 of 2 changes .* Resume Cancel the job Look again$/
       )
       assert.include(paused.text, `<a href="/import?id=${id}">Show the import</a>`)
-      assert.include(paused.text, "Until somebody resumes or cancels it nothing else can be changed.")
+      assert.include(paused.text, "Until somebody resumes or cancels it the catalog cannot be changed.")
       const locked = yield* importPage
       assert.include(textOf(locked), "The import is paused. The catalog is locked until you resume or cancel it.")
       assert.include(locked.text, link("Resume or cancel it"))
@@ -244,7 +244,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
         textOf(yield* importPage),
         "The import was cancelled while it was applied; 0 of 2 changes were applied. Refresh the store again to complete it."
       )
-      assert.notInclude((yield* assertPage("/jobs", cookie)).text, "nothing else can be changed")
+      assert.notInclude((yield* assertPage("/jobs", cookie)).text, "the catalog cannot be changed")
     })
   )
 })

@@ -373,8 +373,8 @@ it("messages of services are translated with their values, and with what stands 
       "Die Plattform des Shops ist nicht erreichbar: sie hat nicht rechtzeitig geantwortet. Es wird bis zu 24 Stunden lang weiter versucht."
     ],
     [
-      "the outcomes of 2 publishes; the store's platform does not answer",
-      "zu den Ergebnissen von 2 Veröffentlichungen; die Plattform des Shops antwortet nicht"
+      "the outcomes of publishes (2 left); the store's platform does not answer",
+      "zu den Ergebnissen der Veröffentlichungen (noch 2); die Plattform des Shops antwortet nicht"
     ],
     ["The price must be at least 0.", "The price: muss mindestens 0 sein."],
     ["This value must be at least 0.", "Dieser Wert: muss mindestens 0 sein."],

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { nextOf, previousOf, totalIn, walkIn } from "../../src/console/products/ListWalk.ts"
+import { nextOf, previousOf, totalIn, walkIn } from "../../src/console/lists/ListWalk.ts"
 
 const page = (next: number | undefined) => ({ rows: [], next, found: 20_000, isAll: false })
 

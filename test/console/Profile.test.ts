@@ -145,6 +145,11 @@ layer(Served, { excludeTestServices: true })("the profile", (it) => {
         400,
         /id="password-misfit" role="alert">The new password must have 10 to 200 characters\.</
       )
+      assertErrorPage(
+        yield* change(password, `${email}1`),
+        400,
+        /role="alert">The new password is little more than a word that attackers expect, such as your e-mail address or the name of this account; use a few unrelated words\.</
+      )
       assert.deepStrictEqual(to(yield* change(password, "another password")), [303, `${path}?note=password`])
       assert.strictEqual((yield* ask(path, { cookie })).status, 200)
       assert.strictEqual((yield* ask(path, { cookie: elsewhere })).status, 303)
@@ -230,6 +235,24 @@ layer(Served, { excludeTestServices: true })("the second factor", (it) => {
                (SELECT string_agg(encode(hash, 'hex'), ' ') FROM recovery_code WHERE user_id = ${userId}) AS hashes`
       const sealed = Buffer.from(stored?.secret as Uint8Array).toString("latin1")
       for (const code of [secret, ...codes]) assert.notInclude(`${sealed} ${stored?.hashes}`, code)
+    })
+  )
+
+  it.effect("ends the user's other sessions when it is set up, and says so", () =>
+    Effect.gen(function* () {
+      const person = yield* aPerson
+      const elsewhere = cookieOf(yield* signIn(person.email))
+      yield* person.send(factorPath, { current: password })
+      const page = yield* ask(factorPath, { cookie: person.cookie })
+      assert.include(textOf(page), "The second factor is on after this code, and your other sessions end.")
+      assert.strictEqual((yield* ask(path, { cookie: elsewhere })).status, 200)
+      const secret = String(/id="secret"[^>]*value="([A-Z2-7]+)"/.exec(page.text)?.[1])
+      assert.strictEqual((yield* person.send(`${factorPath}/confirm`, { code: "000000" })).status, 400)
+      assert.strictEqual((yield* ask(path, { cookie: elsewhere })).status, 200)
+      const on = yield* person.send(`${factorPath}/confirm`, { code: codeOf(secret) })
+      assert.include(textOf(on), "Your other sessions are ended.")
+      assert.strictEqual((yield* ask(path, { cookie: elsewhere })).status, 303)
+      assert.strictEqual((yield* ask(path, { cookie: person.cookie })).status, 200)
     })
   )
 

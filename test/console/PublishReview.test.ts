@@ -185,7 +185,7 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
       assertRefusal(yield* post(cookie, { ...current, [`to-${shop.id}`]: "yes" }), 423, {
         title: "An import is in progress",
         message:
-          "An import has locked the catalog. Nothing else can be changed until it has ended. Accept or discard it, then try again.",
+          "An import has locked the catalog, which cannot be changed until the import has ended. Accept or discard the import, then try again.",
         next: ["/imports", "To the imports"]
       })
     })

@@ -56,11 +56,19 @@ layer(PagesServer, { excludeTestServices: true })("signing in", (it) => {
       assert.strictEqual(page.status, 200)
       assert.include(page.text, 'value="ada@example.com"')
       assert.deepStrictEqual(sectionsOf(page.text, "/set-password").hidden, { token })
-      for (const [short, rule] of [
+      for (const [weak, rule] of [
         ["short", "The password must have 10 to 200 characters."],
-        ["x".repeat(201), "The password must have 10 to 200 characters."]
+        ["x".repeat(201), "The password must have 10 to 200 characters."],
+        [
+          "Qwerty123456",
+          "The password is one of the most common ones, which attackers try first; use a few unrelated words."
+        ],
+        [
+          "ada@example.com",
+          "The password is little more than a word that attackers expect, such as your e-mail address or the name of this account; use a few unrelated words."
+        ]
       ] as const) {
-        const refused = yield* ask("/set-password", { form: { token, password: short } })
+        const refused = yield* ask("/set-password", { form: { token, password: weak } })
         assertErrorPage(refused, 400, new RegExp(rule))
         assert.include(refused.text, 'aria-invalid="true"')
       }

@@ -68,8 +68,10 @@ layer(PagesServer, { excludeTestServices: true })("linking and unlinking a store
         const { actor, cookie, domains, link, shop } = yield* aLinker
         const before = yield* domains
         const shopify = yield* assertPage("/stores/link?platform=shopify", cookie)
-        for (const permission of ["write_products", "write_files", "read_translations"])
-          assert.include(shopify.text, `<code>${permission}</code>`)
+        assert.include(
+          textOf(shopify),
+          "It needs these permissions: write_products , write_files , read_inventory , read_markets , read_metaobjects , read_metaobject_definitions , read_translations , read_locales Without read_publications : sales channels are not shown. Without write_publications : new products and collections are put on no sales channel."
+        )
         const given = { name: "Kept", locale: "de", currency: "EUR" }
         for (const [form, field, message] of [
           [{ platform: "none", ...given, domain: "no host" }, "domain", "must be"],
@@ -116,6 +118,11 @@ layer(PagesServer, { excludeTestServices: true })("linking and unlinking a store
       assert.include(yield* stores, "Token not tested yet")
       yield* repo.recordCredentialTest(accountId, shop.id, Option.none(), null)
       assert.match(yield* stores, /Token Accepted by the store .+ Test the token Replace the token Unlink/)
+      yield* repo.recordCredentialTest(accountId, shop.id, Option.none(), null, ["write_publications"])
+      assert.match(
+        yield* stores,
+        /Token Accepted by the store .+ Without write_publications : new products and collections are put on no sales channel\. /
+      )
       // The store has no saved token, so it is not called.
       const form = { csrf, id: shop.id }
       const answer = yield* ask("/stores/test-token", { cookie, form })
@@ -164,7 +171,7 @@ layer(PagesServer, { excludeTestServices: true })("linking and unlinking a store
       assertRefusal(yield* ask("/stores/unlink", { cookie: mine.cookie, form: { ...form, id: mine.shop.id } }), 423, {
         title: "An import is in progress",
         message:
-          "An import has locked the catalog. Nothing else can be changed until it has ended. Accept or discard it, then try again.",
+          "An import has locked the catalog, which cannot be changed until the import has ended. Accept or discard the import, then try again.",
         next: ["/imports", "To the imports"]
       })
       assert.include([...(yield* mine.domains)], mine.shop.domain)

@@ -158,14 +158,14 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       assertRefusal(yield* ask("/stores/refresh", { cookie, form: { ...hidden, id: shop.id } }), 423, {
         title: "An import is in progress",
         message:
-          "An import has locked the catalog. Nothing else can be changed until it has ended. Accept or discard it, then try again.",
+          "An import has locked the catalog, which cannot be changed until the import has ended. Accept or discard the import, then try again.",
         next: ["/imports", "To the imports"]
       })
       assert.lengthOf(yield* importsOf(merchant), 2)
       const page = yield* ask("/stores", { cookie })
       assert.include(
         page.text,
-        `<a href="/import?id=${id}">Refresh of Tarn &amp; Tern</a> waits for your review. Until you accept or discard it nothing else can be changed.`
+        `<a href="/import?id=${id}">Refresh of Tarn &amp; Tern</a> waits for your review. Until you accept or discard it the catalog cannot be changed.`
       )
       assert.notInclude(page.text, 'action="/stores/refresh"')
     })
@@ -339,7 +339,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       assertRefusal(yield* publish(hidden), 423, {
         title: "An import is in progress",
         message:
-          "An import has locked the catalog. Nothing else can be changed until it has ended. Accept or discard it, then try again.",
+          "An import has locked the catalog, which cannot be changed until the import has ended. Accept or discard the import, then try again.",
         next: ["/imports", "To the imports"]
       })
       assert.notInclude((yield* ask("/stores", { cookie })).text, "Publish all changes")

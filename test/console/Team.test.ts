@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Context, Duration, Effect, Layer, Redacted } from "effect"
 import { hashOf, mintSecret } from "../../src/access/Secrets.ts"
+import { Sessions } from "../../src/access/Sessions.ts"
 import type { User } from "../../src/access/User.ts"
 import { Users } from "../../src/access/Users.ts"
 import { UsersRepo } from "../../src/access/UsersRepo.ts"
@@ -27,6 +28,7 @@ const password = "tern over tarn 1"
 
 const cookieOf = (answer: Answer) => answer.headers.get("set-cookie")?.split(";")[0] ?? ""
 const linkIn = ({ text }: Answer) => /\/set-password\?token=pim_pl_[A-Za-z0-9_-]{43}/.exec(text)?.[0]
+const hiddenFormOf = ({ text }: Answer) => String(/name="form" value="([^"]+)"/.exec(text)?.[1])
 const tokenIn = (link: string | undefined) => String(link).split("token=")[1] ?? ""
 
 let invited = 0
@@ -124,6 +126,52 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
         assert.isUndefined(linkIn(answer))
       }
       assert.include((yield* ask(path, { cookie })).text, '<span class="total number">1</span>')
+    })
+  )
+
+  it.effect("answers an invitation that is sent twice with the same link, and only its own form", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, find, send, userId } = yield* anAdministrator
+      const email = newEmail()
+      const form = { form: hiddenFormOf(yield* ask(path, { cookie })), email, role: "edit" }
+      const answers = yield* Effect.all([send(path, form), send(path, form), send(path, form)], { concurrency: 3 })
+      const link = linkIn(answers[0])
+      assert.deepStrictEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 200]
+      )
+      assert.deepStrictEqual(answers.map(linkIn), [link, link, link])
+      assert.strictEqual((yield* ask(String(link))).status, 200)
+      const recorded = (yield* (yield* Users).log(accountId, 50)).filter((each) => each.email === email)
+      assert.deepStrictEqual(
+        recorded.map(({ action }) => action),
+        ["invited"]
+      )
+
+      const inTeam = "The e-mail address is in the team already."
+      const second = yield* aBrowser(accountId, newEmail(), "admin")
+      const theirs = { ...form, csrf: csrfOf(yield* ask(path, { cookie: second.cookie })) }
+      for (const other of [
+        yield* send(path, { ...form, role: "publish" }),
+        yield* send(path, { ...form, form: "00000000-0000-4000-8000-000000000000" }),
+        yield* send(path, { email, role: "edit" }),
+        yield* ask(path, { cookie: second.cookie, form: theirs })
+      ]) {
+        assertErrorPage(other, 400, new RegExp(inTeam))
+        assert.isUndefined(linkIn(other))
+      }
+
+      // A new user by the same form and address has another link: that of the cancelled invitation stays invalid.
+      const id = String((yield* find(email))?.id)
+      assert.strictEqual((yield* send(`${path}/cancel`, { id })).status, 303)
+      const again = yield* send(path, form)
+      assert.notStrictEqual(linkIn(again), link)
+      assert.strictEqual((yield* ask(String(link))).status, 400)
+      // After the link was used, the form does not make it valid again.
+      const accepted = { token: tokenIn(linkIn(again)), password }
+      assert.strictEqual((yield* ask("/set-password", { form: accepted })).status, 303)
+      assertErrorPage(yield* send(path, form), 400, new RegExp(inTeam))
+      assert.isAbove(String(userId).length, 0)
     })
   )
 
@@ -556,6 +604,107 @@ layer(withMail(pauses), { excludeTestServices: true })("mail", (it) => {
         mails.filter(({ to }) => to === "nobody@example.com"),
         0
       )
+    })
+  )
+
+  it.effect("an invitation that is sent twice is mailed once", () =>
+    Effect.gen(function* () {
+      const { cookie, send } = yield* anAdministrator
+      const email = newEmail()
+      const form = { form: hiddenFormOf(yield* ask(path, { cookie })), email, role: "view" }
+      const first = yield* send(path, form)
+      const second = yield* send(path, form)
+      assert.strictEqual(linkIn(second), linkIn(first))
+      assert.include(
+        textOf(second),
+        "The form was sent twice; its mail is sent once. You can also pass the link on yourself."
+      )
+      yield* mailsTo(email, 1)
+      // A later mail, so that a second one would have arrived before it.
+      const later = newEmail()
+      yield* send(path, { email: later, role: "view" })
+      yield* mailsTo(later, 1)
+      assert.lengthOf(yield* mailsTo(email, 1), 1)
+    })
+  )
+
+  it.effect("an account sends at most 50 mails with links in an hour; the link is shown all the same", () =>
+    Effect.gen(function* () {
+      const { accountId, cookie, find, invite, send } = yield* anAdministrator
+      const users = yield* Users
+      yield* Effect.repeatN(users.countLinkMail(accountId), 48)
+      const last = newEmail()
+      assert.include(textOf(yield* invite(last, "view")), "It was sent by mail.")
+      const email = newEmail()
+      const refused = yield* invite(email, "view")
+      const reason = "( this account has sent 50 mails with links within an hour )"
+      assert.include(
+        textOf(refused).replace("(this account has sent 50 mails with links within an hour)", reason),
+        `The mail was not delivered ${reason}. Pass the link on yourself.`
+      )
+      assert.strictEqual((yield* ask(String(linkIn(refused)))).status, 200)
+      assert.include(textOf(yield* ask(path, { cookie })), `The mail with the link was not delivered ${reason}.`)
+      assert.strictEqual((yield* find(email))?.mailProblem, "this account has sent 50 mails with links within an hour")
+      const id = String((yield* find(last))?.id)
+      assert.include(
+        textOf(yield* send(`${path}/link`, { id })),
+        "this account has sent 50 mails with links within an hour"
+      )
+      assert.lengthOf(
+        (yield* TestMail).mails.filter(({ to }) => to === email),
+        0
+      )
+      // Another account, and the same one after an hour, send again.
+      const other = yield* anAdministrator
+      assert.include(textOf(yield* other.invite(newEmail(), "view")), "It was sent by mail.")
+      assert.include(textOf(yield* later(3_601, invite(newEmail(), "view"))), "It was sent by mail.")
+    })
+  )
+
+  it.effect("a user is told once a day that somebody with the password enters wrong codes", () =>
+    Effect.gen(function* () {
+      const { find, invite } = yield* anAdministrator
+      const email = newEmail()
+      const link = linkIn(yield* invite(email, "view"))
+      yield* ask("/set-password", { form: { token: tokenIn(link), password } })
+      yield* giveSecondFactor(String((yield* find(email))?.id))
+      const guesses = (count: number) =>
+        Effect.gen(function* () {
+          const step = yield* ask("/sign-in", { form: { email, password } })
+          const token = String(/name="token" value="([^"]+)"/.exec(step.text)?.[1])
+          for (let time = 0; time < count; time++)
+            assert.strictEqual(
+              (yield* ask("/sign-in/code", { form: { token, code: `${100_000 + time}` } })).status,
+              403
+            )
+        })
+      yield* guesses(4)
+      const isWarned = Effect.map(TestMail, ({ mails }) =>
+        mails
+          .filter(({ to }) => to === email)
+          .map(textOfMail)
+          .filter((text) => text.includes("wrong codes"))
+      )
+      yield* later(1_000, guesses(1))
+      const [, warning] = yield* mailsTo(email, 2)
+      const text = textOfMail(warning ?? assert.fail())
+      assert.match(text, /^Subject: Wrong codes at your sign-in to the catalog$/m)
+      assert.match(
+        text.replaceAll("\n", " "),
+        / UTC: somebody who knows your password for the catalog of Tarn & Tern has entered several wrong codes of your second factor, and was not let in\. {2}If it was not you, set a new password now, and tell an administrator of the account: https?:\/\/\S+\/forgot-password/
+      )
+      // Hours later there is no second mail, even after old attempts were deleted. A day later there is.
+      yield* later(
+        40_000,
+        Effect.zipRight(
+          Effect.flatMap(Sessions, ({ forget }) => forget),
+          guesses(5)
+        )
+      )
+      assert.lengthOf(yield* isWarned, 1)
+      yield* later(90_000, guesses(5))
+      yield* mailsTo(email, 3)
+      assert.lengthOf(yield* isWarned, 2)
     })
   )
 

@@ -171,7 +171,7 @@ layer(PagesServer, { excludeTestServices: true })("the undo of a saved value", (
     })
   )
 
-  it.effect("offers nothing where nothing was written, and refuses what is no undo", () =>
+  it.effect("offers no undo where nothing was written, and refuses forms that name no undo", () =>
     Effect.gen(function* () {
       const merchant = yield* aMerchant
       const { accountId, cookie, shop, stove } = merchant

@@ -585,10 +585,15 @@ for (const engine of featureServiceEngines) {
             assert.deepStrictEqual(yield* refused(product), [
               { path: "id", message: "an entity with this id exists already" }
             ])
-            assert.deepStrictEqual(yield* refused(yield* aProduct({ title: "T" }, [StoreId.make(nilUuid)])), [
-              "NotFound"
-            ])
             assert.deepStrictEqual(yield* refused(yield* aVariant(nobody, ["L"])), ["NotFound"])
+            // A store that was unlinked after the form was checked.
+            const message = "A store that you chose is not linked any more. Check the stores, then send the form again."
+            const gone = StoreId.make(nilUuid)
+            for (const entity of [
+              yield* aProduct({ title: "Tent" }, [gone]),
+              NewEntity.Collection({ id: yield* newId, attributes: edits({ title: "Summer" }), storeIds: [gone] })
+            ])
+              assert.deepStrictEqual(yield* refused(entity), [{ path: "", message }])
             const shownBy = nobody
             const id = yield* newId
             assert.deepStrictEqual(

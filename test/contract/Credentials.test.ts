@@ -13,6 +13,7 @@ import { type AccountId, ImportId, type StoreId } from "../../src/model/Ids.ts"
 import type { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import type { PlatformRegistry } from "../../src/platform/PlatformRegistry.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
+import { SalesChannels } from "../../src/storedata/SalesChannels.ts"
 import { SecretBox, SecretKeySource } from "../../src/stores/SecretBox.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
@@ -28,6 +29,7 @@ import {
 } from "../../src/testing/index.ts"
 import { adminSchema } from "../platform/AdminSchema.ts"
 import { layerServer, layerShopify, ShopifyTestServer } from "../platform/PlatformShops.ts"
+import { scopesWithout } from "../platform/ShopifyAccess.ts"
 import { databaseContent } from "../support/BadExports.ts"
 import { layerStores } from "../support/LayerStores.ts"
 import { engines } from "../support/TestDatabase.ts"
@@ -61,6 +63,7 @@ type Needed =
   | ImportLockRepo
   | PlatformClient
   | PlatformRegistry
+  | SalesChannels
   | ShopifyTestServer
   | StoreAccess
   | HistoryRepo
@@ -252,6 +255,131 @@ for (const engine of all) {
           yield* unlink(domain).pipe(actingAs(actor))
           assert.deepStrictEqual([yield* refusalOf, yield* list.pipe(actingAs(actor))], [undefined, []])
         })
+      )
+
+      it.effect("a token without a required permission is refused with the names, and replaces no other token", () =>
+        Effect.gen(function* () {
+          const { accountId, actor } = yield* anAccount()
+          yield* Effect.gen(function* () {
+            const { credentialTests, list, testCredential, unlink } = yield* Stores
+            const server = yield* ShopifyTestServer
+            const limited = (...names: ReadonlyArray<string>) =>
+              Effect.sync(() => {
+                const token = `shpat_${crypto.randomUUID()}`
+                server.open(token).scopes = scopesWithout(...names)
+                return token
+              })
+            const lacks = (missing: string) =>
+              `The access token lacks permissions: ${missing}. Grant them to the app in the store, then link the store again with the app's token.`
+            const files = "write_files (pictures and videos cannot be published)"
+            assert.strictEqual(
+              yield* refusal(linking(yield* limited("write_files", "read_markets"))),
+              lacks(`${files}, read_markets (markets cannot be read)`)
+            )
+            // Shopify refuses the question itself: it contains the languages.
+            const languages = "read_locales (the languages of the store cannot be read)"
+            const error = yield* Effect.flip(linking(yield* limited("read_locales", "write_publications")))
+            assert.deepEqual({ ...error, message: error.message }, {
+              _tag: "PlatformRefused",
+              code: "MISSING_PERMISSIONS",
+              message: lacks(languages),
+              field: null
+            } as never)
+            assert.deepStrictEqual(yield* list, [])
+            const token = yield* aToken
+            const { store } = yield* linking(token)
+            assert.strictEqual(yield* refusal(linking(yield* limited("write_files"))), lacks(files))
+            assert.strictEqual(yield* kept(accountId, store.id), token)
+            // The merchant takes a permission away later.
+            server.open(token).scopes = scopesWithout("write_files")
+            assert.strictEqual(yield* testCredential(store.id), lacks(files))
+            assert.strictEqual((yield* credentialTests).get(store.id)?.refusal, lacks(files))
+            yield* unlink(domain)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect("a token without an optional permission is accepted, and its test says which are missing", () =>
+        Effect.gen(function* () {
+          const { accountId, actor } = yield* anAccount()
+          yield* Effect.gen(function* () {
+            const { beginLink, credentialTests, testCredential, unlink } = yield* Stores
+            const server = yield* ShopifyTestServer
+            const [token, better] = [yield* aToken, yield* aToken]
+            server.open(token).scopes = scopesWithout("write_publications")
+            const given = { domain, platform: "shopify", credentials: { token: Redacted.make(token) } }
+            const { missingPermissions, store } = yield* beginLink(given)
+            const both = ["read_publications", "write_publications"]
+            assert.deepStrictEqual(missingPermissions, both)
+            const missing = Effect.map(credentialTests, (tests) => tests.get(store.id)?.missingPermissions)
+            assert.deepStrictEqual(yield* missing, both)
+            server.open(token).scopes = new Set([...scopesWithout("write_publications"), "read_publications"])
+            assert.strictEqual(yield* testCredential(store.id), null)
+            assert.deepStrictEqual(yield* missing, ["write_publications"])
+            yield* linking(better)
+            assert.deepStrictEqual(yield* missing, [])
+            server.open(better).scopes = scopesWithout("write_publications")
+            assert.strictEqual(yield* testCredential(store.id), null)
+            assert.deepStrictEqual(yield* missing, both)
+            // Until a new token was tested, nothing is known of its permissions.
+            const repo = yield* StoresRepo
+            const other = Buffer.from("another credential")
+            yield* repo.keepCredential(accountId, store.id, other)
+            assert.strictEqual(yield* missing, undefined)
+            yield* repo.recordCredentialTest(accountId, store.id, Option.some(other), null)
+            assert.deepStrictEqual(yield* missing, [])
+            yield* unlink(domain)
+          }).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect(
+        "the sales channels for new records are chosen from those of the store, and kept while it is unlinked",
+        () =>
+          Effect.gen(function* () {
+            const { accountId, actor } = yield* anAccount()
+            const other = yield* anAccount()
+            yield* Effect.gen(function* () {
+              const { link, unlink } = yield* Stores
+              const { chooseForNewRecords, forNewRecords } = yield* SalesChannels
+              const access = yield* StoreAccess
+              const server = yield* ShopifyTestServer
+              const token = yield* aToken
+              const ids = [1, 2].map((number) => `gid://shopify/Publication/${number}`)
+              server.open(token).sections.publications = ids.map((id) => ({
+                id,
+                autoPublish: false,
+                supportsFuturePublishing: false,
+                catalog: null,
+                channels: { nodes: [] }
+              }))
+              const { store } = yield* linking(token)
+              const sent = Effect.map(access.open(accountId, store.id), ({ newRecordChannels }) => newRecordChannels)
+              assert.deepStrictEqual([yield* forNewRecords(store.id), yield* sent], [null, undefined])
+              yield* chooseForNewRecords(store.id, [...ids, ...ids])
+              assert.deepStrictEqual([yield* forNewRecords(store.id), yield* sent], [ids, ids])
+              assert.strictEqual(
+                yield* refusal(chooseForNewRecords(store.id, ["gid://shopify/Publication/9"])),
+                "channels: tern.myshopify.com has no sales channel gid://shopify/Publication/9"
+              )
+              const stranger = chooseForNewRecords(store.id, []).pipe(actingAs(other.actor))
+              assert.strictEqual((yield* Effect.flip(stranger))._tag, "NotFound")
+              yield* unlink(domain)
+              assert.strictEqual((yield* Effect.flip(forNewRecords(store.id)))._tag, "NotFound")
+              yield* linking(token)
+              assert.deepStrictEqual(yield* sent, ids)
+              yield* chooseForNewRecords(store.id, [])
+              assert.deepStrictEqual(yield* sent, [])
+              yield* chooseForNewRecords(store.id, null)
+              assert.deepStrictEqual(yield* sent, undefined)
+              const demo = yield* link({ domain: "tern.demo.example", platform: "demo" })
+              assert.strictEqual(
+                yield* refusal(chooseForNewRecords(demo.store.id, [])),
+                "channels: cannot be chosen on tern.demo.example: its platform decides"
+              )
+              yield* unlink(domain)
+            }).pipe(actingAs(actor))
+          })
       )
 
       it.effect("a store that sends an invalid response, or none, is not linked", () =>

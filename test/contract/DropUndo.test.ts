@@ -103,7 +103,7 @@ const inSale = <E, R>(body: (sale: Sale) => Effect.Effect<unknown, E, R>) =>
   Effect.flatMap(aSale, (sale) => actingAs(sale.actor)(body(sale)))
 
 for (const engine of serviceEngines) {
-  describe.skipIf(engine.absent)(`a write over a drop is undone, on ${engine.name}`, () => {
+  describe.skipIf(engine.absent)(`values that a drop has written, on ${engine.name}`, () => {
     const TestLayer = Layer.merge(layerWorkers, layerStarted).pipe(
       Layer.provideMerge(engine.layer),
       Layer.provideMerge(layerMovableClock)
@@ -138,7 +138,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("an agent's, while the drop lasts, to the value of the drop, which its end takes back", () =>
+      it.effect("the undo of an agent, during the drop, restores the value of the drop, which its end takes back", () =>
         inSale(({ agent, end, price, start, undone, write }) =>
           Effect.gen(function* () {
             yield* start
@@ -150,7 +150,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("an agent's, after the drop has ended, to the value before the drop", () =>
+      it.effect("the undo of an agent, after the drop, restores the value before the drop", () =>
         inSale(({ agent, end, start, undone, write }) =>
           Effect.gen(function* () {
             yield* start
@@ -162,20 +162,22 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("an agent's, after the drop has ended, to the same value if a person wrote it after the drop", () =>
-        inSale(({ actor, agent, end, start, undone, write }) =>
-          Effect.gen(function* () {
-            yield* start
-            yield* write(actor, "8.50")
-            yield* write(actor, "8.00")
-            yield* write(agent, "9.00")
-            yield* end
-            assert.deepStrictEqual(yield* undone, { before: ["8.00"], price: { value: "8.00", own: true } })
-          })
-        )
+      it.effect(
+        "the undo of an agent, after the drop, restores the value of the drop if a person wrote it again after the drop",
+        () =>
+          inSale(({ actor, agent, end, start, undone, write }) =>
+            Effect.gen(function* () {
+              yield* start
+              yield* write(actor, "8.50")
+              yield* write(actor, "8.00")
+              yield* write(agent, "9.00")
+              yield* end
+              assert.deepStrictEqual(yield* undone, { before: ["8.00"], price: { value: "8.00", own: true } })
+            })
+          )
       )
 
-      it.effect("an agent's, if the drop failed, to the value before the drop", () =>
+      it.effect("the undo of an agent, after a drop that failed, restores the value before the drop", () =>
         inSale(({ agent, store, undone, until, write }) =>
           Effect.gen(function* () {
             const failures = yield* DemoFailures
@@ -190,22 +192,20 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect(
-        "a person's, by the note of the saved cell, while the drop lasts, to the value of the drop, which its end takes back",
-        () =>
-          inSale(({ actor, end, price, start, taken, write }) =>
-            Effect.gen(function* () {
-              yield* start
-              yield* write(actor, "9.00")
-              assert.deepStrictEqual(yield* taken, { value: "8.00", own: true })
-              yield* end
-              assert.deepStrictEqual(yield* price, { value: "10.00", own: true })
-            })
-          )
+      it.effect("the undo of a person, during the drop, restores the value of the drop, which its end takes back", () =>
+        inSale(({ actor, end, price, start, taken, write }) =>
+          Effect.gen(function* () {
+            yield* start
+            yield* write(actor, "9.00")
+            assert.deepStrictEqual(yield* taken, { value: "8.00", own: true })
+            yield* end
+            assert.deepStrictEqual(yield* price, { value: "10.00", own: true })
+          })
+        )
       )
 
       it.effect(
-        "a person's, by the note of the saved cell, after the drop has ended, to the value before the drop; the undo of the undo, to the saved one",
+        "the undo of a person, after the drop, restores the value before the drop; the undo of that undo restores what the person wrote",
         () =>
           inSale(({ actor, end, start, taken, write }) =>
             Effect.gen(function* () {
@@ -219,7 +219,7 @@ for (const engine of serviceEngines) {
       )
 
       it.effect(
-        "a person's, by the note of the saved cell, if the drop ends just before the undo writes, to the value before the drop",
+        "the undo of a person restores the value before the drop if the drop ends just before the undo writes",
         () =>
           inSale(({ actor, start, taken, until, write }) =>
             Effect.gen(function* () {
@@ -236,7 +236,7 @@ for (const engine of serviceEngines) {
       )
 
       it.effect(
-        "a person's, by the note of the saved cell, after the drop has ended, to the same value if a person wrote it after the drop",
+        "the undo of a person, after the drop, restores the value of the drop if a person wrote it again after the drop",
         () =>
           inSale(({ actor, end, start, taken, write }) =>
             Effect.gen(function* () {
@@ -249,7 +249,7 @@ for (const engine of serviceEngines) {
       )
 
       it.effect(
-        "a person's, by the note of the saved cell, after the drop has ended, to the catalog's price if the store had none of its own before the drop",
+        "the undo of a person, after the drop, makes the store inherit the catalog's price if it had none of its own before the drop",
         () =>
           inSale(({ actor, end, start, taken, write }) =>
             Effect.gen(function* () {

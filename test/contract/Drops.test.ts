@@ -751,7 +751,8 @@ for (const engine of all) {
       for (const { isRefused, title } of [
         {
           isRefused: false,
-          title: "restore the value of a publish that was pending when they started and their store was unlinked"
+          title:
+            "restore the value of another publish that was pending when they started, and whose store was unlinked then"
         },
         { isRefused: true, title: "withdraw a change that is refused when their store is linked again after the end" }
       ])
@@ -1335,9 +1336,9 @@ for (const engine of all) {
                 (rows) => rows.map(({ name }) => name)
               )
             assert.deepStrictEqual(yield* due(0.5, 1.5), ["First"])
-            // Under way, with neither a start nor an end.
+            // A drop that lasts, but neither starts nor ends in this time.
             assert.deepStrictEqual((yield* during(1.25, 1.75)).slice(0, 1), ["First"])
-            // Not started although the start is over; cancelled drops are left out.
+            // A drop whose start is overdue is found at every later time. Cancelled drops are left out.
             assert.deepStrictEqual(yield* due(6.5, 7.5), open)
             assert.deepStrictEqual(yield* due(0.5, 7.5, 1), ["First"])
             assert.deepStrictEqual(yield* due(0.25, 0.5), [])
@@ -1428,7 +1429,7 @@ for (const engine of all) {
             assert.deepStrictEqual(found[0]?.slice(0, 4), [["product", "Tent", null], [product, null], undefined, 0])
             assert.lengthOf(yield* read([product], true, 2), 2)
             assert.deepStrictEqual((yield* read([product], false)).length, 1)
-            // A variant that is named itself comes where it is named.
+            // A variant that is asked for by its own id has the place of that id, and not that of its product.
             assert.deepStrictEqual(
               (yield* read([second, product], true)).map(([named]) => (Array.isArray(named) ? named[1] : undefined)),
               ["M", "Tent", "S"]

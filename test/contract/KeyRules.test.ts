@@ -61,7 +61,7 @@ const misfits: ReadonlyArray<readonly [key: string, value: string, rule: string]
   ["specs.code", `AB-${"1".repeat(36)}x`, "must match the pattern ^[A-Z]{2}-(\\d+)+$"],
   ["specs.code", `AB-${"1".repeat(38)}`, "must have at most 40 characters"],
   ["specs.cut", "Slim", "must be one of slim, wide"],
-  ["specs.width", "1.25", "must have at most 1 digits after the point"],
+  ["specs.width", "1.25", "must have at most 1 digit after the point"],
   ["specs.sizes", '["1","2","3"]', "must have at most 2 items"],
   ["specs.sizes", '["51"]', "each item must be at most 50"],
   ["specs.home", "https://tern.example/", "must be a URL whose host is one of fell.example"],

@@ -2,9 +2,10 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Catalog } from "../../src/catalog/Catalog.ts"
 import { NewEntity } from "../../src/drafts/Creation.ts"
+import { DefinitionsRepo } from "../../src/drafts/DefinitionsRepo.ts"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { CurrentActor } from "../../src/model/Actor.ts"
-import { EntityId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
+import { EntityId, nilUuid, RecordId, type StoreId } from "../../src/model/Ids.ts"
 import type { Store } from "../../src/model/Store.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import {
@@ -237,13 +238,27 @@ for (const engine of featureServiceEngines) {
         )
       )
       it.effect(
-        "metafields of the type id are not copied, because a shop refuses a second one with the same value",
+        "metafields of the type id, and those with unique values, are not copied, because a shop refuses a second one with the same value",
         () =>
           inAccount(([a]) =>
             Effect.gen(function* () {
               const types = { "custom.number": "id", "custom.fabric": "single_line_text_field" }
-              for (const kind of ["product", "variant"] as const) yield* definedAs(kind, types)
-              const values = { "custom.number": "4711", "custom.fabric": "Cotton" }
+              const { accountId } = yield* CurrentActor
+              const definitions = yield* DefinitionsRepo
+              for (const kind of ["product", "variant"] as const) {
+                yield* definedAs(kind, types)
+                yield* definitions.define(accountId, yield* mintId(RecordId), {
+                  owner_type: kind,
+                  namespace: "custom",
+                  key: "serial",
+                  name: "Serial",
+                  description: null,
+                  type: "single_line_text_field",
+                  // As a refresh reads it from Shopify.
+                  validations: [{ name: "unique_values", type: "boolean", value: "true" }]
+                })
+              }
+              const values = { "custom.number": "4711", "custom.serial": "S-1", "custom.fabric": "Cotton" }
               const product = yield* anEntity("product", { title: "Tent", ...values }, { on: [a] })
               const variant = yield* anEntity("variant", { title: "S", ...values }, { on: [a], of: product })
               for (const entityId of [product, variant])
@@ -251,7 +266,7 @@ for (const engine of featureServiceEngines) {
                   CatalogChange.SetOverrides({
                     entityId,
                     storeId: a.id,
-                    values: { "custom.number": "4712", "custom.fabric": "Wool" }
+                    values: { "custom.number": "4712", "custom.serial": "S-2", "custom.fabric": "Wool" }
                   })
                 ])
               const id = yield* copy(product, [a.id])

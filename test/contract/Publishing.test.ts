@@ -1050,7 +1050,7 @@ for (const engine of featureServiceEngines) {
               ({ waiting_for }) => waiting_for
             )
             yield* runDue
-            assert.strictEqual(yield* why, "the outcomes of 1 publishes")
+            assert.strictEqual(yield* why, "the outcomes of publishes (1 left)")
             yield* fail(shop, "error")
             const settling = yield* Effect.fork(
               Effect.provide(
@@ -1059,7 +1059,7 @@ for (const engine of featureServiceEngines) {
               )
             )
             yield* Effect.repeat(Effect.zipRight(runDue, Effect.delay(why, "20 millis")), {
-              until: (words) => words === "the outcomes of 1 publishes; the store's platform does not answer"
+              until: (words) => words === "the outcomes of publishes (1 left); the store's platform does not answer"
             })
             assert.strictEqual(yield* (yield* Publishing).delay(store.id), delayed.message)
             assert.isNull(yield* (yield* Publishing).delay(shop.other.id))

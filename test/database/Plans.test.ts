@@ -46,7 +46,6 @@ import { Imports } from "../../src/imports/Imports.ts"
 import { ImportsRepo } from "../../src/imports/ImportsRepo.ts"
 import { PulledRecordsRepo } from "../../src/imports/PulledRecordsRepo.ts"
 import { ReviewList } from "../../src/imports/StagedImport.ts"
-import { foundEntities } from "../../src/jobs/FoundEntities.ts"
 import { FoundEntitiesRepo } from "../../src/jobs/FoundEntitiesRepo.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
@@ -280,6 +279,8 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* stores.timeZones(accountId)
     yield* stores.keepTimeZone(accountId, storeId, "Europe/Berlin")
     yield* stores.credentialTests(accountId)
+    yield* stores.access(accountId, storeId)
+    yield* stores.keepNewRecordChannels(accountId, storeId, ["gid://shopify/Publication/1"])
     yield* stores.recordCredentialTest(accountId, storeId, Option.none(), null)
     const publications = yield* PublicationsRepo
     yield* publications.failures(accountId, 20)
@@ -386,6 +387,7 @@ const access = (round: number) =>
     assert.isTrue(Option.isSome(yield* users.findLink(hashes.link)))
     const reader = yield* users.setLink(accountId, userId, secret("link", round), 60)
     assert.hasAllKeys(reader, ["expiresAt", "language", "timeZone"])
+    assert.isTrue(Option.isSome(yield* users.findOwnLink(accountId, userId, secret("link", round))))
     assert.isTrue(yield* users.keepMailState(accountId, secret("link", round), "refused", 60))
     const views = yield* SavedViewsRepo
     const viewsOf = { accountId, userId, list: "product" } as const
@@ -395,7 +397,8 @@ const access = (round: number) =>
     assert.isTrue(Option.isSome(yield* users.findSession(hashes.session, life)))
     yield* users.recordSession(accountId, hashes.session)
     yield* users.endSession(accountId, hashes.session)
-    yield* users.startSession({ accountId, id: userId, password: null }, secret("session", round), {
+    const newUser = { accountId, id: userId, password: null, hasSecondFactor: false }
+    yield* users.startSession(newUser, secret("session", round), {
       browser: "Firefox",
       system: "Linux"
     })
@@ -412,6 +415,7 @@ const access = (round: number) =>
     assert.isTrue(yield* users.changePassword(accountId, userId, change))
     yield* users.setProfile(accountId, userId, { language: "de", timeZone: null })
     assert.isFalse(yield* users.endOtherSessions(accountId, userId, ownSession))
+    yield* users.tellGuesses({ accountId, action: "codes_guessed", email })
     assert.strictEqual(yield* users.emailOf(accountId, userId), email)
     yield* users.record({ _tag: "User", accountId, userId }, { action: "sessions_ended", email })
     const changes = yield* users.readLog(accountId, undefined, 2)
@@ -912,7 +916,7 @@ const jobs = Effect.gen(function* () {
       { hasOwnValues: true, storeId: firstStore }
     ])
       for (const after of [EntityId.make(nilUuid), product(1_000)])
-        yield* found.next(accountId, jobId, foundEntities([kind], filters), { after, looked: 500, limit: 100 })
+        yield* found.next(accountId, jobId, { kinds: [kind], filters }, { after, looked: 500, limit: 100 })
     const ids = Array.from({ length: 200 }, (_, index) => product(index + 1))
     assert.strictEqual(
       yield* bulk.stage(accountId, jobId, { kind, ids, after: 0, asOfBegin: true }),

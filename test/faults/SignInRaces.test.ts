@@ -107,6 +107,15 @@ const startDuring = <R>(user: Identity, change: Effect.Effect<unknown, never, R>
     return yield* sessionsOf(user)
   })
 
+/** Sets up a second factor in a browser that has no session. */
+const setUpFactor = (user: Identity) =>
+  Effect.gen(function* () {
+    const factors = yield* SecondFactors
+    yield* factors.begin(user)
+    const { secret } = Option.getOrThrow(yield* factors.pending(user, user.email))
+    yield* factors.confirm(user, new TOTP({ secret: Secret.fromBase32(secret) }).generate(), "session")
+  }).pipe(Effect.orDie)
+
 /** The planted fault: one statement, which sees only the sessions that were committed before it began to wait. */
 const inOneStatement = ({ accountId, id }: Identity) =>
   Effect.flatMap(
@@ -284,6 +293,33 @@ describe.skipIf(!serverAnswers)("a sign-in while the user changes", () => {
         })
       )
     }
+
+    it.effect("starts no session after a second factor was set up, unless a code was checked", () =>
+      Effect.gen(function* () {
+        const user = yield* signedIn
+        const { start } = yield* Sessions
+        yield* setUpFactor(user)
+        assert.isTrue(Either.isLeft(yield* Effect.either(start(user))))
+        assert.isTrue(Either.isRight(yield* Effect.either(start({ ...user, hasSecondFactor: true }))))
+      })
+    )
+
+    it.effect("leaves no session if it was being started while a second factor was set up", () =>
+      Effect.gen(function* () {
+        const user = yield* signedIn
+        assert.strictEqual(yield* startDuring(user, setUpFactor(user)), 0)
+      })
+    )
+
+    it.effect("starts no session that waits for the set-up of a second factor", () =>
+      Effect.gen(function* () {
+        const user = yield* signedIn
+        const { start } = yield* Sessions
+        const started = yield* committedDuring(setUpFactor(user), Effect.asVoid(Effect.option(start(user))))
+        assert.isUndefined(started)
+        assert.strictEqual(yield* sessionsOf(user), 0)
+      })
+    )
 
     it.effect("starts no session for a user who is disabled", () =>
       Effect.gen(function* () {

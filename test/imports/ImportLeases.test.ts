@@ -430,7 +430,7 @@ for (const engine of featureEngines)
           )
           assert.strictEqual(
             yield* refusal(csv),
-            `import: import ${id} is being applied: see \`catalog import show ${id}\`, and try again when it is done`
+            `import ${id} is being applied: see \`catalog import show ${id}\`, and try again when it is done`
           )
           yield* goOn
           assert.deepInclude(yield* Fiber.join(fiber), { phase: "applied", applied: 2 })
@@ -445,7 +445,7 @@ for (const engine of featureEngines)
           yield* second.goOn
           assert.strictEqual(
             (yield* Effect.flip(Fiber.join(second.fiber))).message,
-            `import: import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first`
+            `import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first`
           )
           const runs = yield* imports.list.pipe(actingAs(actor))
           assert.sameMembers(

@@ -436,7 +436,7 @@ for (const engine of engines) {
               const second = yield* Effect.flip(imports.csv(us, "us.example", quiet))
               assert.strictEqual(
                 second.message,
-                `import: import ${run.id} is under review: accept it with \`catalog import accept ${run.id}\` or discard it with \`catalog import discard ${run.id}\` first`
+                `import ${run.id} is under review: accept it with \`catalog import accept ${run.id}\` or discard it with \`catalog import discard ${run.id}\` first`
               )
               const { list, unlink } = yield* Stores
               assert.strictEqual((yield* Effect.flip(unlink("us.example")))._tag, "PimLocked")

@@ -54,7 +54,7 @@ for (const engine of featureEngines)
           assert.strictEqual((yield* refusal)._tag, "PimLocked")
           assert.strictEqual(
             (yield* Effect.flip(csv)).message,
-            `import: import ${run.id} is being compared with the catalog: see \`catalog import show ${run.id}\`, and accept or discard it when it is under review`
+            `import ${run.id} is being compared with the catalog: see \`catalog import show ${run.id}\`, and accept or discard it when it is under review`
           )
           const comparing = yield* heldAt("staged", Effect.zipRight(goOn, Fiber.join(fiber)))
           // As the outcome of a publish that was requested before.

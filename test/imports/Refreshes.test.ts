@@ -842,7 +842,7 @@ for (const engine of featureEngines)
             assert.strictEqual(run.phase, "reviewing")
             assert.strictEqual(
               yield* refusal(imports.refresh("once.example", quiet).pipe(actingAs(actor))),
-              `import: import ${run.id} is under review: accept it with \`catalog import accept ${run.id}\` or discard it with \`catalog import discard ${run.id}\` first`
+              `import ${run.id} is under review: accept it with \`catalog import accept ${run.id}\` or discard it with \`catalog import discard ${run.id}\` first`
             )
             const written = (yield* CatalogChanges).apply([
               CatalogChange.CreateEntity({ id: EntityId.make(run.id), kind: "media", parentId: null, values: {} })

@@ -13,6 +13,9 @@ describe("rules of lists", () => {
     assert.strictEqual(misfitOfList(Array(129).fill("A")), "must have at most 128 items")
     const many = ruleOfDefinition("list.number_integer", [validation("list.min", "2")])
     assert.strictEqual(misfitOf(many, '["x"]'), "must have at least 2 items")
+    const one = { type: "list.single_line_text_field", minItems: 1, maxItems: 1 }
+    assert.strictEqual(misfitOf(one, "[]"), "must have at least 1 item")
+    assert.strictEqual(misfitOf(one, '["x","y"]'), "must have at most 1 item")
     assert.strictEqual(
       misfitOf(many, '["1","x"]'),
       "each item must be a whole number from -9007199254740991 to 9007199254740991"

@@ -41,7 +41,7 @@ const sections = {
       name: "Wash at",
       description: null,
       type: "number_integer",
-      validations: [],
+      validations: [{ name: "unique_values", type: "boolean", value: "true" }],
       platform_id: "gid://shopify/MetafieldDefinition/7",
       metafields_count: 12
     }
@@ -113,7 +113,8 @@ const shopifySections = {
       description: null,
       type: { name: "number_integer" },
       validations: [],
-      metafieldsCount: 12
+      metafieldsCount: 12,
+      capabilities: { uniqueValues: { eligible: true, enabled: true } }
     }
   ],
   metaobjectDefinitions: [

@@ -65,7 +65,9 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
           const shop = yield* openShop
           shop.script("Verify", fault, times)
           assert.deepEqual(told(yield* Effect.flip(verify(shop.store))), outcome as never)
-          assert.deepStrictEqual(shop.asked(), Array(asked).fill("Verify"))
+          // The permissions tell whether one that is missing is the cause.
+          const more = fault === "refused" ? ["Permissions"] : []
+          assert.deepStrictEqual(shop.asked(), [...Array(asked).fill("Verify"), ...more])
         })
       )
 
@@ -392,12 +394,8 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
           ["JUMPER-S", "JUMPER-M", "JUMPER-XL"]
         )
         assert.deepStrictEqual(product?.optionList, [{ name: "Size", values: ["S", "M", "XL"] }])
-        assert.deepInclude(product?.metafieldValues ?? [], {
-          namespace: "reviews",
-          key: "stars",
-          type: "number_integer",
-          value: "5"
-        })
+        const kept = product?.metafieldValues.find(({ namespace }) => namespace === "reviews")
+        assert.deepInclude(kept, { key: "stars", type: "number_integer", value: "5" })
       })
     )
 
@@ -747,7 +745,8 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
             description: null,
             type: { name: "number_integer" },
             validations,
-            metafieldsCount: 12
+            metafieldsCount: 12,
+            capabilities: { uniqueValues: { eligible: true, enabled: false } }
           }
         ]
         shop.sections.metaobjectDefinitions = [

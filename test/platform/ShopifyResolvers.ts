@@ -39,7 +39,9 @@ const metafields = (owner: Owner) => ({
         id: `${owner.id}/${field.namespace}/${field.key}`
       })),
       page
-    )
+    ),
+  metafield: ({ key, namespace }: Input) =>
+    listedMetafields(owner).find((field) => field.key === key && field.namespace === namespace) ?? null
 })
 
 const fileNode = (file: ShopFile) => {
@@ -73,15 +75,27 @@ export const rootOf = (shop: ShopifyShop) => {
     selectedOptions: variant.options,
     inventoryItem: { requiresShipping: variant.requiresShipping, measurement: { weight: variant.weight } },
     product: () => productNode(product),
-    ...publications
+    ...publicationsOf(product)
   })
-  const publications = {
-    resourcePublicationsV2: (page: Input) => connection(shop.sections.resourcePublications ?? [], page)
-  }
+  const publicationsOf = ({ id }: Owner) => ({
+    resourcePublicationsV2: (page: Input) =>
+      connection(
+        [
+          ...(shop.sections.resourcePublications ?? []),
+          ...[...(shop.places.get(id) ?? [])].map((place) => ({
+            isPublished: true,
+            publishDate: "2026-11-20T10:00:00Z",
+            publication: { id: place }
+          }))
+        ],
+        page
+      )
+  })
   const productNode = (product: Product): Input => ({
     ...product.values,
     ...metafields(product),
-    ...publications,
+    ...publicationsOf(product),
+    createdAt: product.createdAt,
     __typename: "Product",
     id: product.id,
     options: product.optionList.map(({ name, values }, index) => ({
@@ -115,7 +129,7 @@ export const rootOf = (shop: ShopifyShop) => {
   const collectionNode = (collection: Collection) => ({
     ...collection.values,
     ...metafields(collection),
-    ...publications,
+    ...publicationsOf(collection),
     __typename: "Collection",
     id: collection.id,
     sources: sourcesOf(collection),
@@ -129,6 +143,7 @@ export const rootOf = (shop: ShopifyShop) => {
 
   return {
     shop: { name: "Tern & Daughters", myshopifyDomain: "tern.myshopify.com", currencyCode: "EUR" },
+    currentAppInstallation: { accessScopes: [...shop.scopes].map((handle) => ({ handle, description: handle })) },
     shopLocales: [
       { locale: "en", name: "English", primary: true, published: true },
       { locale: "de", name: "German", primary: false, published: true }
@@ -206,6 +221,7 @@ export const rootOf = (shop: ShopifyShop) => {
       return { collection: null, job, userErrors }
     },
     collectionReorderProducts: (input: Input) => shop.reorderMembers(input),
+    publishablePublish: (input: Input) => shop.publishablePublish(input),
     job: (input: Input) => shop.readJob(input),
     fileCreate: ({ files }: Input) => {
       const other = files.findIndex(

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net"
 import { Readable } from "node:stream"
 import { Effect } from "effect"
 import { type DocumentNode, execute, type GraphQLSchema, OperationTypeNode, parse, validate } from "graphql"
+import { deniedField } from "./ShopifyAccess.ts"
 import { rootOf } from "./ShopifyResolvers.ts"
 import { type Input, ShopifyShop } from "./ShopifyShop.ts"
 
@@ -298,6 +299,11 @@ export class ShopifyServer {
   async #carryOut(token: string, shop: ShopifyShop, document: DocumentNode, variables: Record<string, unknown>) {
     const [invalid] = validate(this.#schema, document)
     if (invalid !== undefined) return { errors: [{ message: invalid.message }] }
+    const denied = deniedField(document, shop.scopes)
+    if (denied !== undefined) {
+      const message = `Access denied for ${denied.field} field. Required access: \`${denied.scope}\` access scope.`
+      return { errors: [{ message, extensions: { code: "ACCESS_DENIED" } }] }
+    }
     const length = tooLong(variables)
     if (length !== undefined) {
       const message = `The input array size of ${length} is greater than the maximum allowed of ${maxElements}.`

@@ -1,3 +1,4 @@
+import { allScopes } from "./ShopifyAccess.ts"
 import { addValues, complaint, linkedErrors, namesOf, optionErrors, takenErrors } from "./ShopifyOptions.ts"
 
 /**
@@ -10,6 +11,7 @@ export interface Metafield {
   readonly key: string
   readonly type: string
   readonly value: string
+  readonly createdAt?: string
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: inputs come coerced by the schema that is under test.
@@ -54,6 +56,7 @@ export interface Variant extends Owner {
 }
 
 export interface Product extends Owner {
+  createdAt: string
   values: Record<string, unknown>
   /** Whether the values of its options are linked to metafields. */
   isLinked?: boolean
@@ -100,9 +103,16 @@ export interface ShopFile {
   unlisted: number
 }
 
+const isSameKey = (one: Metafield, other: Metafield) => one.key === other.key && one.namespace === other.namespace
+
+/** A metafield that is written again keeps the time of its creation. */
 const merged = (there: ReadonlyArray<Metafield>, more: ReadonlyArray<Metafield>) => [
-  ...there.filter((field) => !more.some(({ key, namespace }) => key === field.key && namespace === field.namespace)),
-  ...more.map(({ key, namespace, type, value }) => ({ key, namespace, type, value }))
+  ...there.filter((field) => !more.some((each) => isSameKey(each, field))),
+  ...more.map((field) => {
+    const { key, namespace, type, value } = field
+    const { createdAt = new Date().toISOString() } = there.find((each) => isSameKey(each, field)) ?? {}
+    return { key, namespace, type, value, createdAt }
+  })
 ]
 
 type Described = Owner & Partial<Pick<Product, "values">>
@@ -183,6 +193,8 @@ export class ShopifyShop {
   readonly collections = new Map<string, Collection>()
   readonly files = new Map<string, ShopFile>()
   readonly definitions = new Set<string>()
+  /** The access scopes of its token. */
+  scopes: ReadonlySet<string> = allScopes
   /** The created records, by kind: a duplicate is visible here. */
   readonly made: Array<string> = []
   /** The answers for sections that the catalog only reads. */
@@ -193,6 +205,11 @@ export class ShopifyShop {
   searchLag = 0
   /** How many reads of a job find that it is not done. Members are changed by a job only if it is set, moves always. */
   jobLag = 0
+  readonly redirects: Array<{ readonly path: string; readonly target: string }> = []
+  /** Whether it refuses to put records on publications. */
+  refusesPlaces = false
+  /** The publications that records are on, by record. */
+  readonly places = new Map<string, Set<string>>()
   /** The moves of members, by call. */
   readonly moves: Array<ReadonlyArray<Input>> = []
   readonly #jobs = new Map<string, Job>()
@@ -344,15 +361,21 @@ export class ShopifyShop {
       const handle = values.title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")
       product = {
         id,
+        createdAt: new Date().toISOString(),
         values: { status: "ACTIVE", vendor: "", handle, productType: "", tags: [], descriptionHtml: "", seo: {} },
         optionList: [{ name: "Title", values: ["Default Title"] }],
         gallery: [],
         variantList: [],
-        metafieldValues: identifier.customId == null ? [] : [{ ...identifier.customId, type: "id" }]
+        metafieldValues: identifier.customId == null ? [] : merged([], [{ ...identifier.customId, type: "id" }])
       }
       this.products.set(id, product)
+      // "Whether new products are automatically published to this publication."
+      this.#place(
+        id,
+        (this.sections.publications as Input)?.filter(({ autoPublish }: Input) => autoPublish)
+      )
     }
-    Object.assign(product.values, values)
+    this.#change(product, "products", values)
     if (metafields !== undefined) product.metafieldValues = merged([], metafields)
     if (files !== undefined)
       product.gallery = files.map((file: Input) => {
@@ -494,7 +517,7 @@ export class ShopifyShop {
     const collection = this.collections.get(id)
     if (collection === undefined)
       return { collection: null, job: null, userErrors: [{ field: ["id"], message: "Collection does not exist" }] }
-    Object.assign(collection.values, values)
+    this.#change(collection, "collections", values)
     this.#addSources(collection, sourcesToCreate)
     const change = () => {
       for (const { condition } of sourcesToUpdate) {
@@ -508,6 +531,46 @@ export class ShopifyShop {
       return { collection, job: this.#startJob(id, change), userErrors: [] }
     change()
     return { collection, job: null, userErrors: [] }
+  }
+
+  /** Changes values. "If `true`, then the old handle is redirected to the new one automatically." */
+  #change({ values }: Pick<Product, "values">, kind: string, { redirectNewHandle, ...changed }: Input) {
+    const { handle } = values
+    Object.assign(values, changed)
+    // "A handle can contain letters, hyphens (`-`), and numbers, but no spaces."
+    if (typeof changed.handle === "string") values.handle = changed.handle.toLowerCase().replaceAll(" ", "-")
+    if (redirectNewHandle === true && values.handle !== handle)
+      this.redirects.push({ path: `/${kind}/${handle}`, target: `/${kind}/${values.handle}` })
+  }
+
+  #place(id: string, publications: ReadonlyArray<Input> = []) {
+    this.places.set(id, new Set([...(this.places.get(id) ?? []), ...publications.map((each) => each.id)]))
+  }
+
+  /** Repeating it changes nothing. */
+  publishablePublish({ id, input }: Input) {
+    const known = (this.sections.publications ?? []) as ReadonlyArray<Input>
+    const unknown = input.findIndex(({ publicationId }: Input) => !known.some((each) => each.id === publicationId))
+    if (unknown >= 0)
+      return {
+        userErrors: [
+          {
+            field: ["input", String(unknown), "publicationId"],
+            message: "Publication does not exist or is not publishable"
+          }
+        ]
+      }
+    if (this.refusesPlaces)
+      return {
+        userErrors: [
+          { field: ["id"], message: "Products sold only on subscription can only be published to online stores" }
+        ]
+      }
+    this.#place(
+      id,
+      input.map(({ publicationId }: Input) => ({ id: publicationId }))
+    )
+    return { userErrors: [] }
   }
 
   #startJob(collectionId: string, change: () => void) {

@@ -167,7 +167,7 @@ const catalogIn = (folder: string, args: ReadonlyArray<string>, url: string) =>
 /** The next version of the service: this one with one more migration. */
 const aNewerBuild = Effect.map(aBuild, (folder) => {
   const newest = migrations.at(-1) ?? ""
-  const next = `${String(migrations.length + 1).padStart(4, "0")}_of_tomorrow`
+  const next = `${String(Number(newest.slice(0, 4)) + 1).padStart(4, "0")}_of_tomorrow`
   writeFileSync(join(folder, `migrations/${next}.sql`), "CREATE TABLE of_tomorrow (id int PRIMARY KEY);\n")
   const changed = readdirSync(join(folder, "dist/chunks"))
     .filter((name) => name.endsWith(".cjs"))

@@ -14,10 +14,10 @@ import { lockedMessage, sentencesOf } from "../entities/CellEdits.ts"
 import { afterMove, type Moved, movedIn, readMove, targetOf } from "../entities/Moves.tsx"
 import { html, seeOther } from "../Html.ts"
 import type { Saying } from "../languages/Words.tsx"
+import { placeIn } from "../lists/ListOrder.ts"
 import { idOf, idsOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
-import { placeIn } from "../products/ListOrder.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import {
   addressOf,

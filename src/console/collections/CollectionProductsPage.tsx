@@ -9,11 +9,11 @@ import { MoveButtons, type Moved, MovedNote, MoveToButton, moveFields, UndoMove 
 import { FieldMisfit, fieldState } from "../Field.tsx"
 import { Frame, Hidden, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import type { Saying } from "../languages/Words.tsx"
+import { placeText } from "../lists/ListOrder.ts"
 import { countOf, EntityLink, titleOr } from "../Naming.tsx"
 import { collectionProductsOf, paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
-import { placeText } from "../products/ListOrder.ts"
 import { useWords } from "../Viewer.tsx"
 
 /** Maximum number of products of the collection, and of found products, on the page. */

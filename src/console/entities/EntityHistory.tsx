@@ -113,7 +113,12 @@ const What = ({ entry }: { readonly entry: HistoryEntry }) => {
         </span>
       </>
     )
-  return <>{t(actionWords[entry.action])}</>
+  return (
+    <>
+      {t(actionWords[entry.action])}
+      {entry.error !== null && <div>{t.say(entry.error.message)}</div>}
+    </>
+  )
 }
 
 /** `history`: newest first; `more`: the URL of the longer history; `field`: the one field shown, and the URL of all. */

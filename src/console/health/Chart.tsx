@@ -40,7 +40,7 @@ export const Chart = ({
   readonly lines: ReadonlyArray<Line>
 }) => {
   const t = useWords()
-  const most = Math.max(1, ...lines.map(({ value }) => value))
+  const max = Math.max(1, ...lines.map(({ value }) => value))
   return (
     <table class="chart">
       <caption class="spoken">{name}</caption>
@@ -59,7 +59,7 @@ export const Chart = ({
             </td>
             <td class="drawn" aria-hidden="true">
               <svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-                <Drawn share={value / (of === undefined ? most : Math.max(1, of))} />
+                <Drawn share={value / (of === undefined ? max : Math.max(1, of))} />
               </svg>
             </td>
           </tr>

@@ -40,6 +40,8 @@ const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 const isFillable = (section: HealthSection) =>
   section === "completeness-required" || section === "completeness-recommended" || section === "media-alt-missing"
 
+const unlinkedMeanwhile = "one of the stores is not linked any more"
+
 /** The message if some stores refuse to publish again. `begun`: the number of jobs for the other stores. */
 const notRetried = (refusals: ReadonlyArray<string>, begun: number): Saying => {
   const problem = refusals.join("; ")
@@ -51,6 +53,18 @@ const notRetried = (refusals: ReadonlyArray<string>, begun: number): Saying => {
         values: { problem, count: begun }
       }
 }
+
+/** Begins a job that publishes entities to a store again. `refusal`: why the store refuses. */
+const beginRetry =
+  ({ selected }: PublishJobs["Type"]) =>
+  ([storeId, ids]: readonly [StoreId, ReadonlyArray<EntityId>]) =>
+    selected(storeId, ids).pipe(
+      Effect.map(({ id }) => ({ id, refusal: undefined })),
+      Effect.catchTags({
+        ValidationFailed: ({ message }) => Effect.succeed({ id: undefined, refusal: message }),
+        NotFound: () => Effect.succeed({ id: undefined, refusal: unlinkedMeanwhile })
+      })
+    )
 
 type Query = Effect.Effect.Success<ReturnType<typeof queryIn>>
 
@@ -316,12 +330,7 @@ export const issueList: Surface<Needs> = surfaceOf(
               ticked.set(store_id, [...new Set([...(ticked.get(store_id) ?? []), entity_id])])
           if (ticked.size === 0)
             return yield* showIssues(visitor, query, { refusal: "Nothing is published: select some rows first." })
-          const begun = yield* Effect.forEach([...ticked], ([storeId, ids]) =>
-            publishJobs.selected(storeId, ids).pipe(
-              Effect.map(({ id }) => ({ id, refusal: undefined })),
-              Effect.catchTag("ValidationFailed", ({ message }) => Effect.succeed({ id: undefined, refusal: message }))
-            )
-          )
+          const begun = yield* Effect.forEach([...ticked], beginRetry(publishJobs))
           const refusals = begun.flatMap(({ refusal }) => (refusal === undefined ? [] : [refusal]))
           if (refusals.length > 0)
             return yield* showIssues(visitor, query, { refusal: notRetried(refusals, begun.length - refusals.length) })

@@ -236,6 +236,24 @@ const CommonValue = ({ content }: { readonly content: RepairContent }) => {
   )
 }
 
+/** The name of a row's field, as a link to its issues, and the hidden field that identifies the row. */
+const FieldOfRow = ({
+  content: { filters, page },
+  number,
+  row
+}: {
+  readonly content: RepairContent
+  readonly number: number
+  readonly row: FillRow | EqualRow
+}) => (
+  <>
+    <a href={issuesPath(page.section, { ...filters, field: row.field })} class="calm">
+      {fieldName(useWords(), row.field)}
+    </a>
+    <input type="hidden" name={`${repairFields.row}${number}`} value={rowText({ ...row, type: row.row.type })} />
+  </>
+)
+
 /** The empty fields of a page, each with a control. */
 export const FillTable = ({
   content,
@@ -254,16 +272,9 @@ export const FillTable = ({
           key: `${row.entityId} ${row.field} ${row.where}`,
           cells: [
             <Thing content={content} row={row} />,
-            <a href={issuesPath(content.page.section, { ...content.filters, field: row.field })} class="calm">
-              {fieldName(t, row.field)}
-            </a>,
+            <FieldOfRow content={content} number={number} row={row} />,
             <Where content={content} number={number} row={row} />,
             <>
-              <input
-                type="hidden"
-                name={`${repairFields.row}${number}`}
-                value={rowText({ ...row, type: row.row.type })}
-              />
               <Input content={content} number={number} row={row} />
               <RefusalAt number={number} text={row.refusal} />
             </>
@@ -335,14 +346,7 @@ export const EqualTable = ({
             cells: [
               <Thing content={content} row={row} />,
               <>
-                <a href={issuesPath(content.page.section, { ...content.filters, field: row.field })} class="calm">
-                  {fieldName(t, row.field)}
-                </a>
-                <input
-                  type="hidden"
-                  name={`${repairFields.row}${number}`}
-                  value={rowText({ ...row, type: row.row.type })}
-                />
+                <FieldOfRow content={content} number={number} row={row} />
                 <RefusalAt number={number} text={row.refusal} />
               </>,
               <span class="quiet">

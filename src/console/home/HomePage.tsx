@@ -176,8 +176,8 @@ const LockingImport = ({
       <p class="quiet">
         {t(
           lock.isPaused
-            ? "Nothing else can be changed until it is resumed or cancelled."
-            : "Nothing else can be changed until it is accepted or discarded."
+            ? "The catalog cannot be changed until the import is resumed or cancelled."
+            : "The catalog cannot be changed until the import is accepted or discarded."
         )}
       </p>
     </Todo>

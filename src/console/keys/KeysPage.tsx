@@ -147,7 +147,7 @@ export const KeysPage = ({
             </label>
           </fieldset>
           <label>
-            {t("Expires at the end of (UTC)")}
+            {t("Valid until the end of this day (UTC)")}
             <input type="date" name="expires" value={form.expires} {...fieldState(misfit, "expires", "expires-rule")} />
           </label>
           <FieldMisfit field="expires" misfit={misfit} />

@@ -1,10 +1,15 @@
-/** The languages of the pages, by BCP 47 tag: the locale by whose rules Intl writes numbers and times, and the writing direction. */
+import type { languages as chosenLanguages } from "../../access/Profile.ts"
+
+/**
+ * The languages of the pages, by BCP 47 tag: the locale by whose rules Intl writes numbers and times, and the writing direction. They are
+ * those that a user can choose.
+ */
 const languages = {
   en: { locale: "en-GB", direction: "ltr" },
   de: { locale: "de", direction: "ltr" },
   zh: { locale: "zh-Hans", direction: "ltr" },
   ar: { locale: "ar", direction: "rtl" }
-} as const
+} as const satisfies Record<(typeof chosenLanguages)[number]["tag"], object>
 
 export type Language = keyof typeof languages
 

@@ -121,7 +121,9 @@ export const EnrolPage = ({
         <ReturnTo path={returnTo} />
         <CodeField misfit={misfit} rule="code-rule" />
         <p id="code-rule" class="quiet">
-          {t("Six digits that your app shows now. The second factor is on after this code.")}
+          {t(
+            "Six digits that your app shows now. The second factor is on after this code, and your other sessions end."
+          )}
         </p>
         <div class="buttons">
           <button type="submit">{t("Confirm")}</button>
@@ -153,7 +155,7 @@ export const RecoveryCodesPage = ({
     >
       <section class="sheet" aria-labelledby="codes">
         <h2 id="codes">{t("Recovery codes")}</h2>
-        {isRenewed && <p>{t("The old recovery codes are no longer accepted.")}</p>}
+        <p>{isRenewed ? t("The old recovery codes are no longer accepted.") : t("Your other sessions are ended.")}</p>
         <p>
           {t(
             "Keep these codes in a safe place. They are shown only once. If you lose your app, each of them replaces one code at sign-in. When you have none left, an administrator can reset your second factor."

@@ -6,8 +6,8 @@ import { NotFound } from "../../model/Errors.ts"
 import { EntityId } from "../../model/Ids.ts"
 import { PageRefused } from "../Browser.ts"
 import { listPages } from "../entities/ListPages.ts"
+import { type ListQuery, listAddress, listQueryOf } from "../lists/ListFilters.tsx"
 import { idsOf } from "../PageHandlers.ts"
-import { type ListQuery, listAddress, listQueryOf } from "../products/ProductFilters.tsx"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 
 /** Maximum number of entities that can be selected one by one. */
@@ -100,7 +100,7 @@ export const tooMany = (selection: Selection) =>
 /** Whether nothing that was ticked exists. */
 export const isGone = ({ existing, isAll }: Selection) => !isAll && existing.length === 0
 
-/** Nothing that was ticked exists. Entities of other accounts and kinds are told apart from deleted ones nowhere. */
+/** Refuses a selection of which nothing exists. Its ids may also be of another account or kind, which no message tells. */
 export const allGone = (selection: Selection) =>
   new PageRefused({
     status: 404,

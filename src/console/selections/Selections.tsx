@@ -18,9 +18,9 @@ import { newDropWith } from "../drops/DropForm.ts"
 import { fromTyped } from "../entities/CellInput.ts"
 import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
+import { filtersOf } from "../lists/ListFilters.tsx"
 import { makePageHandlers, type PageServices } from "../PageHandlers.ts"
 import { jobPath, paths } from "../Paths.ts"
-import { filtersOf } from "../products/ProductFilters.tsx"
 import { refuseOnPage } from "../Refusals.tsx"
 import { allGone, fields, isGone, makeSelectionIn, maxSelected, type Selection, tooMany } from "./SelectionForm.ts"
 import {
@@ -84,7 +84,7 @@ interface Reviewed<R> {
 }
 
 /** The entities that a review shows, and all that were ticked for the job, which reports those that are gone. */
-const named = ({ existing, ids }: Selection): FoundList => ({
+const toFoundList = ({ existing, ids }: Selection): FoundList => ({
   count: existing.length,
   first: existing,
   chosen: { ids }
@@ -119,7 +119,7 @@ const makeFinish = Effect.gen(function* () {
       const checked = yield* Effect.either(check)
       if (Either.isLeft(checked))
         return checked.left._tag === "ValidationFailed" ? Either.left(misfitOf(checked.left)) : yield* checked.left
-      const { chosen, count, first } = isAll ? yield* lists.found([kind], filtersOf(query)) : named(selection)
+      const { chosen, count, first } = isAll ? yield* lists.found([kind], filtersOf(query)) : toFoundList(selection)
       // What is deleted after the review does not stop the others: the job reports it.
       const isSeen = !isAll || form.get(fields.seen) === String(count)
       // While this request counted, the same form may have begun the job and changed what the filters find.

@@ -3,12 +3,14 @@ import { Effect, Either, Option, Redacted } from "effect"
 import { readEmail } from "../../access/Email.ts"
 import { Mailer } from "../../access/Mailer.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
+import type { SessionUser } from "../../access/Sessions.sql.ts"
 import { Sessions } from "../../access/Sessions.ts"
 import { type EmailTaken, type LinkUsedUp, type SignInRefused, SignIns } from "../../access/SignIns.ts"
 import type { Identity } from "../../access/User.ts"
 import type { Users } from "../../access/Users.ts"
 import { type Parameters, parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { addressOf } from "../../http/ClientAddress.ts"
+import { makeNoteRefusal, typedEmail } from "../../http/RefusalLog.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import {
   csrfOf,
@@ -57,6 +59,24 @@ const waiting = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) 
   status: 429,
   headers: { "retry-after": String(retryAfterSeconds) }
 })
+
+/** Why a sign-in was refused, in the log. */
+const logReasons = {
+  SignInRefused: "wrong",
+  SignInDelayed: "delayed",
+  SignInBusy: "busy",
+  CodeRefused: "code",
+  CodeTooLate: "late"
+} as const
+
+/** Logs a refused sign-in. */
+const makeNoteSignIn = Effect.map(
+  makeNoteRefusal,
+  (noteRefusal) =>
+    (request: Request, email: string) =>
+    ({ _tag }: { readonly _tag: keyof typeof logReasons }) =>
+      noteRefusal("signIn", request, { email: typedEmail(email), reason: logReasons[_tag] })
+)
 
 /** The answer to a user who has changed since their sign-in was checked. */
 const refusedNow =
@@ -121,12 +141,7 @@ const makeEnter = Effect.gen(function* () {
   const { baseUrl } = yield* makePageHandlers
 
   /** Starts a session, and ends the session that the browser had before. */
-  const start = (
-    user: Pick<Identity, "accountId" | "id" | "password">,
-    to: string,
-    request: Request,
-    kept?: Parameters
-  ) =>
+  const start = (user: SessionUser, to: string, request: Request, kept?: Parameters) =>
     Effect.gen(function* () {
       const before = yield* visitorOf(sessions, baseUrl, request)
       if (Option.isSome(before)) yield* sessions.end(before.value.accountId, before.value.sessionHash)
@@ -151,6 +166,47 @@ const makeEnter = Effect.gen(function* () {
   return { enter, start }
 })
 
+/** The second step of a sign-in. */
+const makeCode = Effect.gen(function* () {
+  const secondFactors = yield* SecondFactors
+  const noteRefused = yield* makeNoteSignIn
+  const { baseUrl, withOpenForm } = yield* makePageHandlers
+  const { start } = yield* makeEnter
+  return {
+    code: withOpenForm((form, request) =>
+      Effect.gen(function* () {
+        const step = {
+          token: form.get("token") ?? "",
+          returnTo: localPath(form.get(fieldNames.returnTo), baseUrl),
+          kept: form.get(fieldNames.kept)
+        }
+        const finished = yield* Effect.either(
+          secondFactors.finish(step.token, form.get("code") ?? "", deviceOf(baseUrl, request))
+        )
+        if (Either.isRight(finished)) {
+          const unsent = step.kept === undefined ? undefined : parametersOf(step.kept)
+          return yield* start(
+            { ...finished.right, hasSecondFactor: true },
+            step.returnTo ?? paths.home,
+            request,
+            unsent
+          )
+        }
+        const { _tag, message } = finished.left
+        yield* noteRefused(request, yield* secondFactors.emailOfSignIn(step.token))(finished.left)
+        if (_tag === "CodeTooLate")
+          return html(viewerOf(request), <SignInPage returnTo={step.returnTo} refusal={message} kept={step.kept} />, {
+            status: 403
+          })
+        const again = <CodePage {...step} refusal={message} />
+        return _tag === "CodeRefused"
+          ? html(viewerOf(request), again, { status: 403 })
+          : html(viewerOf(request), again, waiting(finished.left))
+      })
+    )
+  }
+})
+
 /** Sign-in in one or two steps, sign-out, and the pages that set a new password. */
 export const signIn = ({
   trustedProxies
@@ -162,14 +218,16 @@ export const signIn = ({
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const signIns = yield* SignIns
-      const secondFactors = yield* SecondFactors
       const { baseUrl, withForm, withOpenForm } = yield* makePageHandlers
 
-      const { enter, start } = yield* makeEnter
-      const originOf = (request: Request) => ({
-        address: addressOf(request, trustedProxies),
-        device: deviceOf(baseUrl, request)
-      })
+      const { enter } = yield* makeEnter
+      const noteRefused = yield* makeNoteSignIn
+
+      /** Checks an e-mail with its password, and logs a refusal. */
+      const checked = (request: Request, email: string, password: string) => {
+        const origin = { address: addressOf(request, trustedProxies), device: deviceOf(baseUrl, request) }
+        return Effect.tapError(signIns.signIn(email, password, origin), noteRefused(request, email))
+      }
 
       const endSession = withForm((visitor, form) =>
         Effect.as(
@@ -192,7 +250,7 @@ export const signIn = ({
           Effect.gen(function* () {
             const email = form.get("email") ?? ""
             const returnTo = localPath(form.get(fieldNames.returnTo), baseUrl)
-            const found = yield* Effect.either(signIns.signIn(email, form.get("password") ?? "", originOf(request)))
+            const found = yield* Effect.either(checked(request, email, form.get("password") ?? ""))
             const unsent = form.get(fieldNames.kept)
             if (Either.isRight(found)) return yield* enter(found.right, returnTo, request, unsent)
             const refused = found.left
@@ -202,33 +260,7 @@ export const signIn = ({
               : html(viewerOf(request), again, waiting(refused))
           })
         ),
-        code: withOpenForm((form, request) =>
-          Effect.gen(function* () {
-            const step = {
-              token: form.get("token") ?? "",
-              returnTo: localPath(form.get(fieldNames.returnTo), baseUrl),
-              kept: form.get(fieldNames.kept)
-            }
-            const finished = yield* Effect.either(
-              secondFactors.finish(step.token, form.get("code") ?? "", deviceOf(baseUrl, request))
-            )
-            if (Either.isRight(finished)) {
-              const unsent = step.kept === undefined ? undefined : parametersOf(step.kept)
-              return yield* start(finished.right, step.returnTo ?? paths.home, request, unsent)
-            }
-            const { _tag, message } = finished.left
-            if (_tag === "CodeTooLate")
-              return html(
-                viewerOf(request),
-                <SignInPage returnTo={step.returnTo} refusal={message} kept={step.kept} />,
-                { status: 403 }
-              )
-            const again = <CodePage {...step} refusal={message} />
-            return _tag === "CodeRefused"
-              ? html(viewerOf(request), again, { status: 403 })
-              : html(viewerOf(request), again, waiting(finished.left))
-          })
-        ),
+        ...(yield* makeCode),
         noCode: () => Effect.succeed(seeOther(paths.signIn)),
         ...(yield* makeForgotPassword({ trustedProxies })),
         signOut: (request) =>
@@ -250,7 +282,7 @@ export const signIn = ({
             if (Either.isRight(set)) return yield* enter(set.right, paths.home, request)
             if (set.left._tag === "LinkUsedUp") {
               // If the form was sent twice, the first has used the link and set this password.
-              const found = yield* Effect.option(signIns.signIn(form.get("email") ?? "", password, originOf(request)))
+              const found = yield* Effect.option(checked(request, form.get("email") ?? "", password))
               if (Option.isSome(found)) return yield* enter(found.value, paths.home, request)
             }
             if (set.left._tag === "LinkUsedUp" || set.left._tag === "EmailTaken") return yield* refusedLink(set.left)

@@ -1,5 +1,5 @@
 import { filesOnly } from "../../model/Store.ts"
-import type { PlatformDescription } from "../../platform/PlatformAdapter.ts"
+import type { Permission, PlatformDescription } from "../../platform/PlatformAdapter.ts"
 import type { Visitor } from "../Browser.ts"
 import { FieldMisfit, fieldState, type Misfit, problemOfForm } from "../Field.tsx"
 import { credentialPrefix, secretInput } from "../Fields.ts"
@@ -25,6 +25,10 @@ export const linkStoreOf = (platform: string, domain?: string): string =>
 
 /** The question before a store is unlinked. */
 export const unlinkStoreOf = (storeId: string): string => `${paths.unlinkStore}?${new URLSearchParams({ id: storeId })}`
+
+/** Says what does not work without a permission. */
+export const WithoutPermission = ({ permission: { name, without } }: { readonly permission: Permission }) =>
+  useWords().rich("Without {permission}: {problem}.", { permission: <code>{name}</code>, problem: without })
 
 /** The values that only a platform with tokens asks for. */
 const Credentials = ({
@@ -59,15 +63,24 @@ const Credentials = ({
                 <>
                   {" "}
                   {t("It needs these permissions:")}{" "}
-                  {permissions.map((permission, index) => (
-                    <>
-                      {index > 0 && t(", ")}
-                      <code key={permission}>{permission}</code>
-                    </>
-                  ))}
+                  {permissions
+                    .filter(({ isOptional = false }) => !isOptional)
+                    .map((permission, index) => (
+                      <>
+                        {index > 0 && t(", ")}
+                        <code key={permission.name}>{permission.name}</code>
+                      </>
+                    ))}
                 </>
               )}
             </p>
+            {permissions
+              .filter(({ isOptional = false }) => isOptional)
+              .map((permission) => (
+                <p class="quiet" key={permission.name}>
+                  <WithoutPermission permission={permission} />
+                </p>
+              ))}
           </div>
         )
       })}

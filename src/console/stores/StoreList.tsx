@@ -13,7 +13,9 @@ import { filesOnly, type Store } from "../../model/Store.ts"
 import { PlatformRegistry } from "../../platform/PlatformRegistry.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
 import { PublishJobs } from "../../publishing/PublishJobs.ts"
+import { permissionsNamed } from "../../stores/LinkRules.ts"
 import { Stores } from "../../stores/Stores.ts"
+import type { CredentialTest } from "../../stores/StoresRepo.ts"
 import { PageRefused, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { otherJobNote } from "../jobs/JobList.tsx"
@@ -65,6 +67,14 @@ const hasTokenIn =
   ({ find }: PlatformRegistry["Type"]) =>
   (platform: string) =>
     Option.exists(find(platform), ({ fields }) => fields.length > 0)
+
+const permissionsIn =
+  ({ find }: PlatformRegistry["Type"]) =>
+  (platform: string, { missingPermissions = [] }: Partial<CredentialTest> = {}) =>
+    Option.match(find(platform), {
+      onNone: () => [],
+      onSome: (adapter) => permissionsNamed(adapter, missingPermissions)
+    })
 
 /** Why publishes to stores wait for their platforms. */
 const delaysIn = (
@@ -187,6 +197,7 @@ export const storeList: Surface<
               visitor={visitor}
               platformName={platformNameIn(platforms, wordsIn(visitor.pageLanguage))}
               hasToken={hasTokenIn(platforms)}
+              permissionsOf={permissionsIn(platforms)}
               note={noteOf(notes, queryOf(request).get("note"))}
               delays={delays}
               {...content}

@@ -3,6 +3,7 @@ import type { ImportRun } from "../../imports/Import.ts"
 import type { StoreId } from "../../model/Ids.ts"
 import { nothingToCount, type PublishCounts } from "../../model/PublishState.ts"
 import { filesOnly, type Store } from "../../model/Store.ts"
+import type { Permission } from "../../platform/PlatformAdapter.ts"
 import type { FailedPublication } from "../../publishing/PublicationRecord.ts"
 import type { CredentialTest } from "../../stores/StoresRepo.ts"
 import type { Visitor } from "../Browser.ts"
@@ -15,7 +16,7 @@ import { Domain, EntityLink, State } from "../Naming.tsx"
 import { exportCsvOf, issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed, useMay, useWords } from "../Viewer.tsx"
-import { linkStoreOf, unlinkStoreOf } from "./LinkStorePage.tsx"
+import { linkStoreOf, unlinkStoreOf, WithoutPermission } from "./LinkStorePage.tsx"
 
 const languagesOf = (t: Words, { locales, primary_locale }: Store) =>
   locales
@@ -230,14 +231,25 @@ const statesIn = (t: Words, stores: ReadonlyArray<Store>, counts: ReadonlyMap<St
     })
     .join(" ")
 
-/** The store's answer to the last test of its token. */
-const TokenState = ({ test }: { readonly test: CredentialTest | undefined }) => {
+/** The store's answer to the last test of its token. `missing`: the optional permissions that the token lacks. */
+const TokenState = ({
+  missing,
+  test
+}: {
+  readonly test: CredentialTest | undefined
+  readonly missing: ReadonlyArray<Permission>
+}) => {
   const t = useWords()
   if (test === undefined) return <>{t("not tested yet")}</>
   const time = <Time at={test.testedAt} />
   return test.refusal === null ? (
     <>
       <State name="Accepted by the store" tone="good" /> <span class="quiet">{time}</span>
+      {missing.map((permission) => (
+        <div key={permission.name}>
+          <WithoutPermission permission={permission} />
+        </div>
+      ))}
     </>
   ) : (
     <>
@@ -294,6 +306,7 @@ export const StoresPage = ({
   hasToken,
   holder,
   note,
+  permissionsOf,
   platformName,
   stores,
   visitor
@@ -302,6 +315,8 @@ export const StoresPage = ({
   readonly platformName: (platform: string) => string
   /** Whether stores of a platform are linked with a token. */
   readonly hasToken: (platform: string) => boolean
+  /** The optional permissions that the token of a store on a platform lacked in a test. */
+  readonly permissionsOf: (platform: string, test: CredentialTest | undefined) => ReadonlyArray<Permission>
   readonly note: Saying | undefined
   readonly stores: ReadonlyArray<Store>
   readonly counts: ReadonlyMap<StoreId, PublishCounts>
@@ -351,7 +366,13 @@ export const StoresPage = ({
                           t("Last import"),
                           store.last_imported_at === null ? t("never") : <Time at={store.last_imported_at} />
                         ],
-                        hasToken(store.platform) && [t("Token"), <TokenState test={credentialTests.get(store.id)} />]
+                        hasToken(store.platform) && [
+                          t("Token"),
+                          <TokenState
+                            test={credentialTests.get(store.id)}
+                            missing={permissionsOf(store.platform, credentialTests.get(store.id))}
+                          />
+                        ]
                       ]}
                     />
                     <Tally counts={counts.get(store.id) ?? nothingToCount} store={store} />

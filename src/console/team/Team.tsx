@@ -1,6 +1,6 @@
 import type { HttpServerResponse } from "@effect/platform"
 import { Clock, Effect, Either, Redacted, Schema } from "effect"
-import type { Mailer } from "../../access/Mailer.ts"
+import { Mailer } from "../../access/Mailer.ts"
 import { type User, userState } from "../../access/User.ts"
 import { linkDays, type PasswordLink, Users } from "../../access/Users.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
@@ -8,15 +8,15 @@ import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { NotFound, ValidationFailed } from "../../model/Errors.ts"
 import { UserId } from "../../model/Ids.ts"
 import { Role, roleWords } from "../../model/Role.ts"
-import type { Visitor } from "../Browser.ts"
+import { sessionTokenIn, type Visitor } from "../Browser.ts"
 import { ConfirmPage } from "../ConfirmPage.tsx"
 import { html, seeOther } from "../Html.ts"
 import { type Sentence, type Words, wordsIn } from "../languages/Words.tsx"
-import { linkMail, makeMailLink } from "../Mails.ts"
+import { linkMail, makeMailTeamLink } from "../Mails.ts"
 import { idOf, makePageHandlers, noteOf, numberOf, type PageServices, queryOf } from "../PageHandlers.ts"
 import { paths, setPasswordLink } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { emptyInvite, type TeamContent, TeamPage } from "./TeamPage.tsx"
+import { newInvite, type TeamContent, TeamPage } from "./TeamPage.tsx"
 
 const routes = {
   show: ["GET", paths.team, refuseOnPage, "admin"],
@@ -149,12 +149,34 @@ const makeUserIn = (users: Users["Type"]) => (visitor: Visitor, given: Parameter
     return user ?? (yield* new NotFound())
   })
 
+/** Mails a new link, and shows it on the page. */
+const makeShowLink = (show: Show) =>
+  Effect.gen(function* () {
+    const mailLink = yield* makeMailTeamLink
+    const { baseUrl } = yield* makePageHandlers
+    const { isSet: canMail } = yield* Mailer
+
+    return (
+      visitor: Visitor,
+      made: PasswordLink & { readonly isRepeated?: boolean },
+      days: number,
+      isInvitation: boolean
+    ) =>
+      Effect.gen(function* () {
+        const url = setPasswordLink(baseUrl, Redacted.value(made.token))
+        const mail =
+          made.isRepeated === true && canMail
+            ? ({ state: "repeated" } as const)
+            : yield* mailLink(made, visitor, baseUrl, linkMail(visitor, isInvitation))
+        return yield* show(visitor, { link: { email: made.email, days, url, mail } })
+      })
+  })
+
 /** The users of an account: the list, invitations, roles, and forms that disable users. Only administrators see it. */
 export const team: Surface<Mailer | Users | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const users = yield* Users
-    const mailLink = yield* makeMailLink
     const { asVisitor, baseUrl, withForm } = yield* makePageHandlers
 
     const show: Show = (visitor, content, status = 200, before) =>
@@ -165,18 +187,13 @@ export const team: Surface<Mailer | Users | PageServices> = surfaceOf(
         const read = yield* users.log(visitor.accountId, changesPerPage + 1, before)
         const log = { changes: read.slice(0, changesPerPage), hasOlder: read.length > changesPerPage, before }
         const isFactorRequired = yield* users.requiresSecondFactor(visitor.accountId)
-        const props = { visitor, users: list, isFactorRequired, now, log, form: emptyInvite, ...content }
+        const props = { visitor, users: list, isFactorRequired, now, log, form: newInvite(), ...content }
         return html(visitor, <TeamPage {...props} />, { status })
       })
 
     const userIn = makeUserIn(users)
 
-    const showLink = (visitor: Visitor, made: PasswordLink, days: number, isInvitation: boolean) =>
-      Effect.gen(function* () {
-        const url = setPasswordLink(baseUrl, Redacted.value(made.token))
-        const mail = yield* mailLink(made, visitor, baseUrl, linkMail(visitor, isInvitation))
-        return yield* show(visitor, { link: { email: made.email, days, url, mail } })
-      })
+    const showLink = yield* makeShowLink(show)
 
     /** Handles a form that changes one user. A refusal is shown on the page. */
     const changing = (
@@ -223,10 +240,12 @@ export const team: Surface<Mailer | Users | PageServices> = surfaceOf(
         const before = numberOf(query.get("before"))
         return show(visitor, { note: noteOf(notes, query.get("note")) }, 200, before === 0 ? undefined : before)
       }),
-      invite: withForm((visitor, given) =>
+      invite: withForm((visitor, given, request) =>
         Effect.gen(function* () {
-          const form = { email: (given.get("email") ?? "").trim(), role: invitedRoleOf(given) }
-          const invited = yield* Effect.either(users.inviteNew(visitor.accountId, form.email, form.role))
+          const form = { ...newInvite(), email: (given.get("email") ?? "").trim(), role: invitedRoleOf(given) }
+          const [id, session] = [given.get("form"), sessionTokenIn(request, baseUrl)]
+          const key = id === undefined || session === undefined ? undefined : { id, session }
+          const invited = yield* Effect.either(users.inviteNew(visitor.accountId, form.email, form.role, key))
           return yield* Either.match(invited, {
             onLeft: (error) =>
               show(visitor, { form, misfit: { field: "email", message: wordsOf(error, "The e-mail address") } }, 400),

@@ -10,19 +10,21 @@ import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
 import { type ShownLog, TeamChanges } from "./TeamChanges.tsx"
 
+/** `id`: a random text by which the form is recognised when it is sent twice. */
 export interface InviteForm {
+  readonly id: string
   readonly email: string
   readonly role: Role
 }
 
-export const emptyInvite: InviteForm = { email: "", role: "view" }
+export const newInvite = (): InviteForm => ({ id: crypto.randomUUID(), email: "", role: "view" })
 
-/** A new link, which is shown only once. `mail`: whether it was sent by mail. */
+/** A new link, which is shown only once. `mail`: whether it was sent by mail; `repeated`: the same form was sent before. */
 export interface NewLink {
   readonly email: string
   readonly url: string
   readonly days: number
-  readonly mail: Delivery
+  readonly mail: Delivery | { readonly state: "repeated" }
 }
 
 const mailWords = {
@@ -30,8 +32,9 @@ const mailWords = {
   waiting:
     "The mail server did not accept the mail yet ({reason}). It is sent again automatically. You can also pass the link on yourself.",
   refused: "The mail was not delivered ({reason}). Pass the link on yourself.",
-  off: "Pass it on to them."
-} as const satisfies Readonly<Record<Delivery["state"], Sentence>>
+  off: "Pass it on to them.",
+  repeated: "The form was sent twice; its mail is sent once. You can also pass the link on yourself."
+} as const satisfies Readonly<Record<NewLink["mail"]["state"], Sentence>>
 
 /** Why the mail with the user's link was not delivered. */
 const MailProblem = ({ user: { isMailWaiting, mailProblem } }: { readonly user: User }) => {
@@ -103,6 +106,7 @@ const Invite = ({
       <h2 id="invite">{t("Invite a colleague")}</h2>
       <form method="post" action={paths.team} class="sheet fields">
         <HiddenFields csrf={visitor.csrf} />
+        <input type="hidden" name="form" value={form.id} />
         <label>
           {t("E-mail")}
           <input

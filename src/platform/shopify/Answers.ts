@@ -137,7 +137,12 @@ export type Job = typeof Job.Type
 const wrote = <Name extends string>(name: Name) =>
   Schema.Record({ key: Schema.Literal(name), value: Struct({ userErrors: UserErrors }) })
 
+const currentAppInstallation = Struct({ accessScopes: List(Struct({ handle: Str })) })
+
+export const Permissions = Struct({ currentAppInstallation })
+
 export const Verify = Struct({
+  currentAppInstallation,
   shop: Struct({ name: Str, myshopifyDomain: Str, currencyCode: Str }),
   shopLocales: List(Struct({ locale: Str, primary: Bool, published: Bool }))
 })
@@ -212,7 +217,8 @@ const MetafieldDefinition = Struct({
   description: NullOr(Str),
   type: TypeName,
   validations: List(Validation),
-  metafieldsCount: Num
+  metafieldsCount: Num,
+  capabilities: Struct({ uniqueValues: Struct({ enabled: Bool }) })
 })
 export type MetafieldDefinition = typeof MetafieldDefinition.Type
 
@@ -298,6 +304,10 @@ export const CreateCollection = Struct({
 })
 export const UpdateCollection = Struct({ collectionUpdate: Struct({ job: NullOr(Job), userErrors: UserErrors }) })
 export const OrderMembers = Struct({ collectionReorderProducts: Struct({ job: NullOr(Job), userErrors: UserErrors }) })
+export const ProductCreation = Struct({
+  product: NullOr(Struct({ createdAt: Str, metafield: NullOr(Struct({ createdAt: Str })) }))
+})
+export const PutOnChannels = wrote("publishablePublish")
 export const JobState = Struct({ job: NullOr(Job) })
 export const CreateFiles = Struct({ fileCreate: Struct({ files: NullOr(List(Id)), userErrors: UserErrors }) })
 export const UpdateFiles = wrote("fileUpdate")

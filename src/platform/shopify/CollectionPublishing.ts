@@ -4,17 +4,18 @@ import { PlatformRefused } from "../PlatformErrors.ts"
 import type { CollectionPublication } from "../Publication.ts"
 import * as Answers from "./Answers.ts"
 import { maxElements, type ShopifyClient } from "./Client.ts"
+import { sourceTitle } from "./CollectionSource.ts"
 import * as Documents from "./Documents.ts"
 import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { awaitJob, orderMembers } from "./MemberOrder.ts"
 import { type DefineId, newMetafields, setMetafields } from "./Metafields.ts"
+import { blankTitle, failIfMisfit } from "./Misfits.ts"
+import { makeNewRecords } from "./NewRecords.ts"
 import { noId } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
 import { failIfAny, mutate } from "./Refusals.ts"
 
-/** Title of the collection source that we manage. Members are added and removed only there; other sources do not change. */
-const sourceTitle = "Catalog"
 const conditionsSource = "CollectionConditionsSource"
 
 const membersOfOthers = (count: number) =>
@@ -49,6 +50,7 @@ const sourceUpdate = (id: string, { toAdd, toRemove }: MemberChange) => ({
 /** Publishes a collection: values, members, and their order if it is manual. */
 export const makePublishCollection = (client: ShopifyClient, define: DefineId) => {
   const lookups = makeLookups(client)
+  const { isCreated, putOnChannels } = makeNewRecords(client)
 
   /** The sources with conditions of a collection; `ours`: the one that we manage. */
   const sourcesOf = (store: PlatformStore, id: string) =>
@@ -120,9 +122,10 @@ export const makePublishCollection = (client: ShopifyClient, define: DefineId) =
 
   return (store: PlatformStore, publication: CollectionPublication) =>
     Effect.gen(function* () {
+      yield* failIfMisfit([blankTitle(publication)])
       yield* define(store, "COLLECTION")
       const current = yield* lookups.collection(store, publication)
-      const input = Mapping.collectionInput(publication)
+      const input = Mapping.collectionInput(publication, current)
       const members = [...new Set(publication.members)]
       if (current === null) {
         const [first, ...rest] = partsOf({ toAdd: members, toRemove: [] })
@@ -133,9 +136,10 @@ export const makePublishCollection = (client: ShopifyClient, define: DefineId) =
         const { id } = collection
         const jobs = yield* writeParts(store, id, null, rest)
         if (input.sortOrder === Mapping.manualOrder) yield* orderWritten(store, id, members, jobs)
-        return toPublished([[publication.entityId, id]])
+        return { ...toPublished([[publication.entityId, id]]), ...(yield* putOnChannels(store, id)) }
       }
       const { id } = current
+      const isNew = yield* isCreated(store, publication, current)
       const { listed, ours, parts } = yield* membership(store, id, members)
       const [first, ...rest] = parts
       const firstPart =
@@ -153,6 +157,6 @@ export const makePublishCollection = (client: ShopifyClient, define: DefineId) =
           ? orderMembers(client, store, id, members, listed)
           : orderWritten(store, id, members, jobs)
       yield* failIfAny(refusals)
-      return toPublished([[publication.entityId, id]])
+      return { ...toPublished([[publication.entityId, id]]), ...(isNew ? yield* putOnChannels(store, id) : {}) }
     })
 }

@@ -44,10 +44,16 @@ const userErrors = "userErrors { field message }"
 const codedUserErrors = "userErrors { field message code }"
 const pageInfo = "pageInfo { hasNextPage endCursor }"
 
+const accessScopes = "currentAppInstallation { accessScopes { handle } }"
+
 export const verify = `query Verify {
+  ${accessScopes}
   shop { name myshopifyDomain currencyCode }
   shopLocales { locale primary published }
 }`
+
+/** Needs no access scope itself. */
+export const permissions = `query Permissions { ${accessScopes} }`
 
 const publication = `
   id autoPublish supportsFuturePublishing
@@ -90,7 +96,9 @@ export const markets = `query Markets($after: String) {
 
 export const metafieldDefinitions = `query MetafieldDefinitions($ownerType: MetafieldOwnerType!, $after: String) {
   metafieldDefinitions(first: 100, ownerType: $ownerType, after: $after) {
-    nodes { id namespace key name description type { name } validations { name type value } metafieldsCount }
+    nodes { id namespace key name description type { name } validations { name type value } metafieldsCount
+      capabilities { uniqueValues { enabled } }
+    }
     ${pageInfo}
   }
 }`
@@ -273,6 +281,15 @@ export const updateCollection = `mutation UpdateCollection($collection: Collecti
 
 export const orderMembers = `mutation OrderMembers($id: ID!, $moves: [MoveInput!]!) {
   collectionReorderProducts(id: $id, moves: $moves) { job { id done } ${codedUserErrors} }
+}`
+
+/** When a product and one of its metafields were created. */
+export const productCreation = `query ProductCreation($id: ID!, $namespace: String!, $key: String!) {
+  product(id: $id) { createdAt metafield(namespace: $namespace, key: $key) { createdAt } }
+}`
+
+export const putOnChannels = `mutation PutOnChannels($id: ID!, $input: [PublicationInput!]!) {
+  publishablePublish(id: $id, input: $input) { ${userErrors} }
 }`
 
 export const jobState = `query JobState($id: ID!) { job(id: $id) { id done } }`

@@ -84,7 +84,7 @@ const refusals: Readonly<Record<number, PlatformRefused>> = {
   423: refuse("SHOP_LOCKED", "The store is locked by its platform.")
 }
 
-/** 430: Shopify takes some requests for an attack, from time to time and for no fault of theirs. */
+/** 430: Shopify sometimes takes a valid request for an attack. */
 const busyStatuses: ReadonlySet<number> = new Set([429, 430])
 
 /** A redirect or another 4xx. The call had no effect, and its repetition would be refused too. */
@@ -92,6 +92,12 @@ const refusedWith = (status: number) =>
   refuse(`HTTP_${status}`, `The store's platform refuses the request with the HTTP status ${status}.`)
 
 const serverErrors: ReadonlySet<string> = new Set(["INTERNAL_SERVER_ERROR", "TIMEOUT"])
+
+/**
+ * Shopify's code for a field for which the token has no permission
+ * (https://shopify.dev/changelog/new-error-messages-for-graphql-operations-without-necessary-access-scopes).
+ */
+export const accessDenied = "ACCESS_DENIED"
 
 /** The platform's message on one line, at most 500 characters long. */
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").trim().slice(0, 500)

@@ -2,7 +2,7 @@ import { Either, Option, Schema } from "effect"
 import { type Attributes, builtInFields, type EntityKind, isReservedKey, valueOf } from "../../model/Attribute.ts"
 import { EntityId } from "../../model/Ids.ts"
 import { hasNoOptions, noOption, optionKeys, type ProductOptions, readOptions } from "../../model/ProductOptions.ts"
-import { sameOnPlatform } from "../../model/SameValue.ts"
+import { handleOf, sameOnPlatform } from "../../model/SameValue.ts"
 import type { PlatformRecord } from "../PlatformRecord.ts"
 import type { PublishedEntity } from "../Publication.ts"
 import type {
@@ -244,12 +244,22 @@ export const manualOrder = "MANUAL"
 
 // Inputs of mutations. A key that is missing in an entity's values is empty in the store.
 
-export const productInput = ({ attributes }: PublishedEntity) => {
+/**
+ * The handle of a record. If it replaces another one, the former address leads to the new one, as in Shopify's admin: by default there is no
+ * redirect. The documentation of `redirectNewHandle` names no further access scope.
+ */
+const handleInput = (handle: string, current: { readonly handle: string } | null) =>
+  handle === ""
+    ? {}
+    : { handle, ...(current !== null && current.handle !== handleOf(handle) && { redirectNewHandle: true }) }
+
+/** `current`: the product that the store has. */
+export const productInput = ({ attributes }: PublishedEntity, current: ProductValues | null) => {
   const text = (key: string) => valueOf(attributes, key)
   const status = text("status")
   return {
     title: text("title"),
-    ...(text("handle") === "" ? {} : { handle: text("handle") }),
+    ...handleInput(text("handle"), current),
     descriptionHtml: text("description_html"),
     vendor: text("vendor"),
     productType: text("product_type"),
@@ -304,11 +314,12 @@ export const variantInput = ({ attributes }: PublishedEntity) => {
   }
 }
 
-export const collectionInput = ({ attributes }: PublishedEntity) => {
+/** `current`: the collection that the store has. */
+export const collectionInput = ({ attributes }: PublishedEntity, current: CollectionValues | null) => {
   const text = (key: string) => valueOf(attributes, key)
   return {
     title: text("title"),
-    ...(text("handle") === "" ? {} : { handle: text("handle") }),
+    ...handleInput(text("handle"), current),
     descriptionHtml: text("description_html"),
     ...(text("sort_order") === "" ? {} : { sortOrder: toConstant(text("sort_order")) }),
     seo: { title: text("seo_title"), description: text("seo_description") }

@@ -11,6 +11,8 @@ import { giveFirstOption } from "./FirstOption.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type DefineId, newMetafields, setMetafields } from "./Metafields.ts"
+import { blankTitle, failIfMisfit, longAddress, missingOptionValue } from "./Misfits.ts"
+import { makeNewRecords } from "./NewRecords.ts"
 import { makeReadBack } from "./ReadBack.ts"
 import { failIfAny, mutate } from "./Refusals.ts"
 
@@ -37,6 +39,7 @@ export const fileFailed = (media: PublishedEntity | undefined, [error]: Answers.
 export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
   const lookups = makeLookups(client)
   const { liveProduct } = makeReadBack(client)
+  const { isCreated, putOnChannels } = makeNewRecords(client)
 
   return (store: PlatformStore, publication: ProductPublication) =>
     Effect.gen(function* () {
@@ -45,6 +48,7 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       const current = yield* lookups.product(store, publication)
       // A product that was deleted in the store is made again.
       const isFirst = publication.platformId === null || current === null
+      const isNew = current === null || (yield* isCreated(store, publication, current))
       const gallery = current?.media.nodes ?? []
       const files = yield* Effect.forEach(publication.media, (media) => lookups.galleryFile(store, media, gallery))
       // A file in processing has no name yet. It may be the one that is not found, from an attempt whose answer was lost.
@@ -52,13 +56,19 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
         status !== "READY" && !hasFailed(status) && !files.some((file) => file?.id === id)
       if (files.includes(null) && gallery.some(isUnknown))
         return yield* new PlatformUnavailable({ reason: "processing" })
+      const optionNames = Mapping.optionsOf(publication, publication.variants).map(({ name }) => name)
+      yield* failIfMisfit([
+        blankTitle(publication),
+        ...(isFirst ? publication.variants.map((variant) => missingOptionValue(variant, optionNames)) : []),
+        ...publication.media.filter((_, index) => files[index] === null).map(longAddress)
+      ])
       if (current !== null) yield* giveFirstOption(client, store, current, publication.firstOption)
       // Read after that, because variants are matched by their option values too.
       const before = current === null ? [] : yield* lookups.variantsOf(store, current.id)
       const sent = {
         identifier: current === null ? { customId: Mapping.customIdOf(publication.entityId) } : { id: current.id },
         input: {
-          ...Mapping.productInput(publication),
+          ...Mapping.productInput(publication, current),
           files: publication.media.map((media, index) => Mapping.galleryInput(media, files[index]?.id)),
           ...(isFirst ? firstVariants(publication, before) : {})
         }
@@ -80,7 +90,7 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       if (written === null) return yield* noProduct
       for (const [index, { mediaErrors, status }] of written.product.media.nodes.entries())
         if (hasFailed(status)) return yield* fileFailed(publication.media[index], mediaErrors)
-      return written.published
+      return { ...written.published, ...(isNew ? yield* putOnChannels(store, id) : {}) }
     })
 }
 

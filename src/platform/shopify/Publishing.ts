@@ -17,6 +17,7 @@ import { failIfOtherOptions, giveFirstOption, readFirstOption } from "./FirstOpt
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type DefineId, defineId, newMetafields, setMetafields } from "./Metafields.ts"
+import { failIfMisfit, longAddress, missingOptionValue } from "./Misfits.ts"
 import { fileFailed, makePublishProduct, noId, noProduct } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
 import { failIfAny, mutate, sentence } from "./Refusals.ts"
@@ -89,6 +90,7 @@ const makePublishVariant =
       // Equal values are not sent, because Shopify takes no names of values that are linked to a metafield.
       const isLeft =
         current !== null && (hasNoOptions(publication.attributes) || Mapping.hasOptions(current, optionValues))
+      if (!isLeft) yield* failIfMisfit([missingOptionValue(publication, names)])
       const input = { ...Mapping.variantInput(publication), ...(isLeft ? {} : { optionValues }) }
       if (current === null) {
         const { productVariants } = yield* mutate(client, store, Documents.createVariants, Answers.CreateVariants, {
@@ -112,6 +114,7 @@ const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media
   Effect.gen(function* () {
     const current = yield* makeLookups(client).file(store, media)
     if (current === null) {
+      yield* failIfMisfit([longAddress(media)])
       const { files } = yield* mutate(client, store, Documents.createFiles, Answers.CreateFiles, {
         files: [Mapping.fileInput(media)]
       })

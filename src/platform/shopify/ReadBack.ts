@@ -17,6 +17,7 @@ import { firstOptionIn, lacksOption, readFirstOption } from "./FirstOption.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type IdOwner, idDefinition } from "./Metafields.ts"
+import { makeNewRecords } from "./NewRecords.ts"
 
 export const toPublished = (ids: Iterable<readonly [EntityId, string]>): Published => ({ platformIds: new Map(ids) })
 
@@ -49,6 +50,19 @@ const idOwners: Readonly<Record<Publication["_tag"], IdOwner | null>> = {
 /** Checks whether a store has a publication's values. Shopify does not store publication keys, so values are compared. */
 export const makeReadBack = (client: ShopifyClient) => {
   const lookups = makeLookups(client)
+  const { isCreated, readChannels } = makeNewRecords(client)
+
+  /** The answer to a publication that the store has. None: the publication has created the record, which is not on all its channels yet. */
+  const withChannels = (
+    store: PlatformStore,
+    publication: ProductPublication | CollectionPublication,
+    live: Answers.LiveProduct | Answers.LiveCollection,
+    published: Published
+  ) =>
+    Effect.gen(function* () {
+      if (!(yield* isCreated(store, publication, live))) return Option.some(published)
+      return Option.map(yield* readChannels(store, live.id), (said): Published => ({ ...published, ...said }))
+    })
 
   /** Reads the product with the platform ids of its variants and media. Media are matched by their position in the gallery. */
   const liveProduct = (store: PlatformStore, publication: ProductPublication) =>
@@ -109,7 +123,7 @@ export const makeReadBack = (client: ShopifyClient) => {
         !media.nodes.some(({ status }) => hasFailed(status)) &&
         media.nodes.every((file, index) => isFileOf(file, publication.media[index])) &&
         holdsVariants(publication, live.variants, live.matched)
-      return isHeld ? Option.some(live.published) : Option.none()
+      return isHeld ? yield* withChannels(store, publication, live.product, live.published) : Option.none()
     })
 
   const variant = (store: PlatformStore, publication: VariantPublication) =>
@@ -134,7 +148,9 @@ export const makeReadBack = (client: ShopifyClient) => {
         record.entityId === publication.entityId &&
         Mapping.holds("collection", publication, record.attributes) &&
         sameIds(new Set(members), new Set(publication.members), live.sortOrder === Mapping.manualOrder)
-      return isHeld ? Option.some(toPublished([[publication.entityId, live.id]])) : Option.none()
+      return isHeld
+        ? yield* withChannels(store, publication, live, toPublished([[publication.entityId, live.id]]))
+        : Option.none()
     })
 
   const media = (store: PlatformStore, entity: PublishedEntity) =>

@@ -1,20 +1,25 @@
-import { Chunk, Effect, Either, Stream } from "effect"
+import { Effect, Either, Stream } from "effect"
 import type {
   OwnerType,
   PlatformMetafieldDefinition,
   PlatformMetaobjectDefinition,
   PlatformMetaobjectEntry
 } from "../../model/Definition.ts"
+import { uniqueValues } from "../../model/KeyRule.ts"
 import { fromRfc3339, type Timestamp } from "../../model/Timestamp.ts"
 import type { PlatformMarket } from "../Market.ts"
+import type { Permission } from "../PlatformAdapter.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
 import { type PlatformReadError, PlatformUnavailable } from "../PlatformErrors.ts"
-import type { EntityChannel, SalesChannel } from "../SalesChannel.ts"
+import type { EntityChannel } from "../SalesChannel.ts"
 import type { PlatformTranslations } from "../Translation.ts"
 import * as Answers from "./Answers.ts"
+import { makeChannels } from "./Channels.ts"
 import { nonsense, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
+import { accessDenied } from "./Exchange.ts"
 import { pages } from "./Lookups.ts"
+import { missingIn, missingPermissions } from "./Permissions.ts"
 
 const instant = (text: string): Either.Either<Timestamp, PlatformUnavailable> =>
   Either.mapLeft(fromRfc3339(text), () => nonsense)
@@ -28,30 +33,6 @@ const ownerTypes: Readonly<Record<OwnerType, string>> = {
   media: "MEDIA_IMAGE",
   market: "MARKET",
   shop: "SHOP"
-}
-
-const catalogKinds: Readonly<Record<string, SalesChannel["catalog_kind"]>> = {
-  AppCatalog: "app",
-  MarketCatalog: "market",
-  CompanyLocationCatalog: "company_location"
-}
-
-const channelOf = ({
-  autoPublish,
-  catalog,
-  channels,
-  id,
-  supportsFuturePublishing
-}: Answers.Publication): SalesChannel => {
-  const [channel] = channels?.nodes ?? []
-  return {
-    id,
-    name: channel?.name ?? catalog?.title ?? "",
-    handle: channel?.handle ?? "",
-    catalog_kind: catalog === null ? "none" : (catalogKinds[catalog.__typename] ?? "none"),
-    auto_publish: autoPublish,
-    supports_future_publishing: supportsFuturePublishing
-  }
 }
 
 const marketOf = (market: Answers.Market): PlatformMarket => ({
@@ -92,10 +73,11 @@ const marketOf = (market: Answers.Market): PlatformMarket => ({
 
 const metafieldDefinitionOf = (
   owner_type: OwnerType,
-  { id, metafieldsCount, type, ...definition }: Answers.MetafieldDefinition
+  { capabilities, id, metafieldsCount, type, validations, ...definition }: Answers.MetafieldDefinition
 ): PlatformMetafieldDefinition => ({
   owner_type,
   ...definition,
+  validations: capabilities.uniqueValues.enabled ? [...validations, uniqueValues] : validations,
   type: type.name,
   platform_id: id,
   metafields_count: metafieldsCount
@@ -164,46 +146,69 @@ const translationsOf = (
 
 type Reads = Omit<PlatformClient["Type"], "publish" | "readBack" | "find" | "pull">
 
+/** Reads the store's description. `verify`: refuses a token without required permissions, too. */
+const makeVerify = (client: ShopifyClient) => {
+  const { liveLimit } = client.options
+  const facts = (store: PlatformStore) => client.read(store, Documents.verify, Answers.Verify, {}, liveLimit)
+
+  const missingOf = ({ currentAppInstallation: { accessScopes } }: typeof Answers.Permissions.Type) =>
+    missingIn(new Set(accessScopes.map(({ handle }) => handle)))
+
+  const failIfMissing = (missing: ReadonlyArray<Permission>) => {
+    const required = missing.filter(({ isOptional = false }) => !isOptional)
+    return required.length === 0 ? Effect.void : missingPermissions(required)
+  }
+
+  /** As `facts`. If a missing permission is the cause of a refusal, the refusal names all that are missing. */
+  const permittedFacts = (store: PlatformStore) =>
+    Effect.catchTag(facts(store), "PlatformRefused", (refused) =>
+      Effect.gen(function* () {
+        if (refused.code === accessDenied) {
+          const granted = yield* client.read(store, Documents.permissions, Answers.Permissions, {}, liveLimit)
+          yield* failIfMissing(missingOf(granted))
+        }
+        return yield* refused
+      })
+    )
+
+  const verify = (store: PlatformStore) =>
+    Effect.gen(function* () {
+      const { shop, shopLocales, ...granted } = yield* permittedFacts(store)
+      const missing = missingOf(granted)
+      yield* failIfMissing(missing)
+      const primary = shopLocales.find((locale) => locale.primary)?.locale ?? "en"
+      return {
+        domain: shop.myshopifyDomain,
+        name: shop.name,
+        primaryLocale: primary,
+        locales: [primary, ...shopLocales.map(({ locale }) => locale).filter((locale) => locale !== primary)],
+        currency: shop.currencyCode,
+        ...(missing.length > 0 && { missingPermissions: missing.map(({ name }) => name) })
+      }
+    })
+
+  return { facts, verify }
+}
+
 /** Reads everything of a store except its catalog. */
 export const makeReading = (client: ShopifyClient): Reads => {
   const { liveLimit } = client.options
-  const facts = (store: PlatformStore) => client.read(store, Documents.verify, Answers.Verify, {}, liveLimit)
+  const { facts, verify } = makeVerify(client)
 
   const withinLiveLimit = <A>(effect: Effect.Effect<A, PlatformReadError>) =>
     Effect.timeoutFail(effect, { duration: liveLimit, onTimeout: () => new PlatformUnavailable({ reason: "timeout" }) })
 
-  const list = <A>(stream: Stream.Stream<A, PlatformReadError>) =>
-    Effect.map(Stream.runCollect(stream), (chunk) => Chunk.toReadonlyArray(chunk))
-
-  const channels = (store: PlatformStore) =>
-    list(
-      pages(client, store, Documents.salesChannels, Answers.SalesChannels, {}, ({ publications }) => publications)
-    ).pipe(Effect.map((publications) => publications.map(channelOf)))
-
-  const whereIs = (store: PlatformStore, id: string) =>
-    list(
-      pages(client, store, Documents.entityPublications, Answers.EntityPublications, { id }, ({ node }) => {
-        return node?.resourcePublicationsV2
-      })
-    )
+  const channels = makeChannels(client)
 
   return {
-    verify: (store) =>
-      Effect.map(facts(store), ({ shop, shopLocales }) => {
-        const primary = shopLocales.find((locale) => locale.primary)?.locale ?? "en"
-        return {
-          domain: shop.myshopifyDomain,
-          name: shop.name,
-          primaryLocale: primary,
-          locales: [primary, ...shopLocales.map(({ locale }) => locale).filter((locale) => locale !== primary)],
-          currency: shop.currencyCode
-        }
-      }),
-    salesChannels: (store) => withinLiveLimit(channels(store)),
+    verify,
+    salesChannels: (store) => withinLiveLimit(channels.of(store)),
     entityChannels: (store, platformId) =>
       withinLiveLimit(
         Effect.gen(function* () {
-          const [all, here] = yield* Effect.all([channels(store), whereIs(store, platformId)], { concurrency: 2 })
+          const [all, here] = yield* Effect.all([channels.of(store), channels.whereIs(store, platformId)], {
+            concurrency: 2
+          })
           return yield* Effect.forEach(all, ({ id, name }) =>
             Effect.gen(function* () {
               const found = here.find(({ publication }) => publication.id === id)

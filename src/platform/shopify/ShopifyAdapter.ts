@@ -5,6 +5,7 @@ import type { PlatformClient } from "../PlatformClient.ts"
 import { pull } from "./Bulk.ts"
 import { defaultOptions, makeShopifyClient, type ShopifyOptions } from "./Client.ts"
 import { makeFind } from "./Finding.ts"
+import { permissions } from "./Permissions.ts"
 import { makePublish } from "./Publishing.ts"
 import { makeReadBack } from "./ReadBack.ts"
 import { makeReading } from "./Reading.ts"
@@ -28,25 +29,21 @@ export const shopifyAdapter: PlatformAdapter = {
   name: "shopify",
   label: "Shopify",
   summary: "its Admin API is used, with a token",
-  capabilities: ["salesChannels", "markets", "metafieldDefinitions", "metaobjects", "translations"],
+  capabilities: [
+    "salesChannels",
+    "newRecordChannels",
+    "markets",
+    "metafieldDefinitions",
+    "metaobjects",
+    "translations"
+  ],
   isVerified: true,
   fields: [
     {
       name: "token",
       label: "an Admin API access token of the store",
       isSecret: true,
-      // A write permission contains the read permission.
-      permissions: [
-        "write_products",
-        "write_files",
-        "read_inventory",
-        "read_publications",
-        "read_markets",
-        "read_metaobjects",
-        "read_metaobject_definitions",
-        "read_translations",
-        "read_locales"
-      ],
+      permissions,
       // The token is sent in an HTTP header, which allows only these characters.
       misfit: (value) =>
         /^[\x21-\x7e]{1,1024}$/.test(value) ? undefined : "must be one word of at most 1024 visible ASCII characters"

@@ -24,9 +24,9 @@ import { fields } from "../selections/SelectionForm.ts"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 import { type ColumnSort, Table } from "../Table.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
+import { ListFilters, type ListQuery, listAddress } from "./ListFilters.tsx"
 import { orderOf } from "./ListOrder.ts"
 import { nextOf, previousOf, totalTextOf } from "./ListWalk.ts"
-import { type ListQuery, listAddress, ProductFilters } from "./ProductFilters.tsx"
 import { StoreStates } from "./StoreStates.tsx"
 import { type RefusedView, ViewBar } from "./ViewBar.tsx"
 
@@ -273,7 +273,7 @@ const Empty = ({ kind, query }: Content) => {
 }
 
 /** A list of one kind, with filters. Its address contains all filters and the position. */
-export const ProductsPage = (content: Content) => {
+export const EntityListPage = (content: Content) => {
   const t = useWords()
 
   const { kind, page, query, stores, visitor } = content
@@ -314,7 +314,7 @@ export const ProductsPage = (content: Content) => {
       )}
       {content.note !== undefined && <Note>{t.say(content.note)}</Note>}
       <ViewBar visitor={visitor} kind={kind} query={query} views={content.views} refused={content.refused} />
-      <ProductFilters kind={kind} query={query} rows={page.rows} stores={stores} />
+      <ListFilters kind={kind} query={query} rows={page.rows} stores={stores} />
       {page.rows.length === 0 ? <Empty {...content} /> : <Rows {...content} />}
       <Pages {...content} />
     </Frame>

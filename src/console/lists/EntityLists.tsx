@@ -15,9 +15,9 @@ import { makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHan
 import { pageOf, paths } from "../Paths.ts"
 import { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
+import { EntityListPage } from "./EntityListPage.tsx"
+import { filtersOf, type ListQuery, listQueryOf } from "./ListFilters.tsx"
 import { orderOf, placeIn } from "./ListOrder.ts"
-import { filtersOf, type ListQuery, listQueryOf } from "./ProductFilters.tsx"
-import { ProductsPage } from "./ProductsPage.tsx"
 import { type RefusedView, viewQueryOf } from "./ViewBar.tsx"
 
 const routes = {
@@ -55,7 +55,7 @@ const tooLong = (kind: EntityKind) => {
 }
 
 /** The lists of products, variants, collections and media. */
-export const productLists: Surface<MerchantLists | Pictures | SavedViews | Stores | PageServices> = surfaceOf(
+export const entityLists: Surface<MerchantLists | Pictures | SavedViews | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const lists = yield* MerchantLists
@@ -84,7 +84,7 @@ export const productLists: Surface<MerchantLists | Pictures | SavedViews | Store
         })
         return html(
           visitor,
-          <ProductsPage
+          <EntityListPage
             visitor={visitor}
             kind={kind}
             query={query}

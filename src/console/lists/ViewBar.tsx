@@ -7,7 +7,7 @@ import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { HiddenFields } from "../Frame.tsx"
 import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
-import { type ListQuery, listAddress } from "./ProductFilters.tsx"
+import { type ListQuery, listAddress } from "./ListFilters.tsx"
 
 /** The refused form of a view: its name, and what is wrong with it. */
 export interface RefusedView {

@@ -222,7 +222,7 @@ const searched: Readonly<Record<EntityKind, Sentence>> = {
 }
 
 /** The filters of a list, as links and one form: they work without JavaScript, and their addresses can be shared. */
-export const ProductFilters = ({
+export const ListFilters = ({
   kind,
   query,
   rows,
