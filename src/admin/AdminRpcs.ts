@@ -192,6 +192,18 @@ export const PublishRpcs = RpcGroup.make(
     { ...aboutDraft, store: optionalText, again: Schema.Boolean },
     { success: PublishEvent, error: Schema.Union(NotFound, ValidationFailed, PimLocked), stream: true }
   ),
+  /** Cancels the publishes that wait, to one store or to all stores where one waits. */
+  accountRpc(
+    "cancelPublish",
+    { ...aboutDraft, store: optionalText },
+    {
+      success: Schema.Struct({
+        entity_id: EntityId,
+        stores: Schema.Array(Schema.Struct({ store_id: StoreId, store_domain: Schema.String }))
+      }),
+      error: Schema.Union(NotFound, ValidationFailed, PimLocked)
+    }
+  ),
   /**
    * Begins a job for the store or, without `store`, for each store with unpublished drafts. Returns the jobs, and why other stores
    * were refused. An error, such as another job that works on the store: no job was begun.

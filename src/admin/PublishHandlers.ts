@@ -64,6 +64,18 @@ export const PublishHandlers = PublishRpcs.toLayer(
           if (first !== undefined && jobs.length === 0) return yield* first.error
           return { jobs, refused: refusals.map(({ domain, error }) => `${domain}: ${error.message}`) }
         }),
+      cancelPublish: ({ entity, store: named }) =>
+        Effect.gen(function* () {
+          const id = yield* findEntity(entity)
+          const all = yield* targets(id, named)
+          const isPending = (store: Store) =>
+            Effect.map(drafts.get(id, store.id), (draft) => draft.last_publish_status === "pending")
+          const pending = named._tag === "Some" ? all : yield* Effect.filter(all, isPending)
+          // Without a publish that waits, the first store says so.
+          const meant = pending.length > 0 ? pending : all.slice(0, 1)
+          yield* Effect.forEach(meant, (store) => publishing.cancel(id, store.id))
+          return { entity_id: id, stores: meant.map((store) => ({ store_id: store.id, store_domain: store.domain })) }
+        }),
       publish: ({ again, entity, store: named }) =>
         streamEvents((report: Report<PublishEvent>) =>
           Effect.gen(function* () {

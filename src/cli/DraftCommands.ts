@@ -7,6 +7,7 @@ import type { DraftState } from "../drafts/DraftWrite.ts"
 import type { HistoryEntry, ValueChange } from "../drafts/History.ts"
 import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { errorCode } from "../model/ErrorCode.ts"
+import { cancelledCode } from "../model/PublishState.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { argument, integerOption, textOption } from "./Flags.ts"
 import { calledFrom } from "./ImportCommands.ts"
@@ -244,7 +245,11 @@ export const historyLine = (entry: HistoryEntry) => {
   const none = entry.store_id === null ? "empty" : "inherited"
   const why = entry.error === null ? "" : `: ${quoted(entry.error.message)} (${quoted(entry.error.code)})`
   const what =
-    entry.action === "attributes" ? entry.changes.map(changeOf(none)).join(", ") : actions[entry.action] + why
+    entry.action === "attributes"
+      ? entry.changes.map(changeOf(none)).join(", ")
+      : entry.error?.code === cancelledCode
+        ? "publish cancelled"
+        : actions[entry.action] + why
   return `${seconds(entry.at)}  revision ${entry.draft_revision}  ${actorOf(entry)}  ${where}${what}`
 }
 

@@ -94,11 +94,18 @@ export const followToTheEnd = (account: Option.Option<string>, begun: Job) =>
     () => Effect.void
   )
 
-/** Follows a job until it ends or is paused, with a line of progress. */
+/** Follows a job until it ends or is paused, with a line of progress. Prints once that it waits for a store's platform: it may wait for hours. */
 export const awaitJob = (account: Option.Option<string>, begun: Job) =>
   Effect.gen(function* () {
+    let isTold = false
+    const tell = ({ title, waiting_for }: Job) =>
+      Effect.suspend(() => {
+        if (isTold || waiting_for?.endsWith("does not answer") !== true) return Effect.void
+        isTold = true
+        return Effect.zipRight(draw(""), Console.error(`${title}: waits for ${waiting_for}.`))
+      })
     return yield* Stream.runFoldEffect((yield* AdminClient).followJob({ account, id: begun.id }), begun, (_, job) =>
-      Effect.as(isOpen(job) ? draw(`${job.title}: ${progressOf(job)}`) : Effect.void, job)
+      Effect.as(isOpen(job) ? Effect.zipRight(tell(job), draw(`${job.title}: ${progressOf(job)}`)) : Effect.void, job)
     ).pipe(
       Effect.ensuring(draw("")),
       Effect.onInterrupt(() =>

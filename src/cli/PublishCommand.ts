@@ -100,20 +100,31 @@ export const publishCommand = Command.make(
     again: Options.boolean("again").pipe(
       Options.withDescription("Publish even if nothing changed since the store last accepted it.")
     ),
+    cancel: Options.boolean("cancel").pipe(
+      Options.withDescription("Cancel the publishes of the entity that wait, if they cannot have reached a store.")
+    ),
     account,
     json
   },
-  ({ account, again, all, entity: given, json, store }) =>
+  ({ account, again, all, cancel, entity: given, json, store }) =>
     Effect.gen(function* () {
       if (all) {
-        if (Option.isSome(given) || again)
+        if (Option.isSome(given) || again || cancel)
           return yield* new Refused({
-            message: "--all publishes every waiting draft: omit ENTITY and --again."
+            message: "--all publishes every waiting draft: omit ENTITY, --again and --cancel."
           })
         return yield* publishAll(account, store, json)
       }
       if (Option.isNone(given)) return yield* new Refused({ message: "Give ENTITY, or --all." })
       const entity = given.value
+      if (cancel) {
+        if (again) return yield* new Refused({ message: "Give either --again or --cancel." })
+        const ended = yield* (yield* AdminClient).cancelPublish({ account, entity, store })
+        const lines = ended.stores.map(
+          ({ store_domain }) => `${store_domain}: cancelled; its drafts wait to be published`
+        )
+        return yield* answer(json, ended, lines)
+      }
       const { entity_id, results } = yield* followPublish(
         (yield* AdminClient).publish({ account, entity, store, again })
       )

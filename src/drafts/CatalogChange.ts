@@ -72,6 +72,8 @@ export type CatalogChange = Data.TaggedEnum<{
   DelayPublish: { readonly entityId: EntityId; readonly storeId: StoreId; readonly error: PublishError }
   /** The publish failed. */
   RefusePublish: { readonly entityId: EntityId; readonly storeId: StoreId; readonly error: PublishError }
+  /** The publish was cancelled before it was sent. */
+  CancelPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
   /** A publish failed, but the store may have the entity. */
   MarkMayBeLive: { readonly entityId: EntityId; readonly storeId: StoreId }
   /** A publish is requested. */

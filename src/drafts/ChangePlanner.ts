@@ -123,6 +123,18 @@ const withMoved = (
   return Either.right(ids.toSpliced(from, 1).toSpliced(index, 0, id))
 }
 
+/** The changes of the publish state of a version. */
+type PublishStateChange =
+  | "AcceptPublish"
+  | "AcceptPinned"
+  | "AcceptImported"
+  | "CancelPublish"
+  | "DelayPublish"
+  | "RefusePublish"
+  | "MarkMayBeLive"
+  | "RequestPublish"
+  | "Identify"
+
 /** Applies changes to the locked aggregates one after the other, and collects the rows to write. */
 export class ChangePlanner {
   /** Entities whose derived fields must be computed again. */
@@ -272,20 +284,7 @@ export class ChangePlanner {
     this.put({ ...aggregate, versions: ordered, storeIds: ordered.map(({ storeId }) => storeId) }, "draft")
   }
 
-  private publishState(
-    aggregate: Aggregate,
-    version: VersionState,
-    change: Change<
-      | "AcceptPublish"
-      | "AcceptPinned"
-      | "AcceptImported"
-      | "DelayPublish"
-      | "RefusePublish"
-      | "MarkMayBeLive"
-      | "RequestPublish"
-      | "Identify"
-    >
-  ): VersionState {
+  private publishState(aggregate: Aggregate, version: VersionState, change: Change<PublishStateChange>): VersionState {
     const published = { lastPublishStatus: "published", publishedAt: this.locked.now, lastPublishError: null } as const
     switch (change._tag) {
       case "AcceptPublish": {
@@ -315,6 +314,10 @@ export class ChangePlanner {
         return version.lastPublishStatus === "pending" ? { ...version, lastPublishError: change.error } : version
       case "RefusePublish":
         return { ...version, lastPublishStatus: "failed", lastPublishError: change.error }
+      case "CancelPublish": {
+        const lastPublishStatus = version.accepted === null ? "never_published" : "published"
+        return { ...version, lastPublishStatus, lastPublishError: null }
+      }
       case "MarkMayBeLive":
         return { ...version, mayBeLive: true }
       case "RequestPublish":

@@ -11,6 +11,9 @@ export type PublishError = typeof PublishError.Type
 /** The code while a publish waits, because the store's whole platform does not answer. */
 export const delayedCode = "PUBLISH_DELAYED"
 
+/** The code of a publish that somebody cancelled before it was sent. */
+export const cancelledCode = "PUBLISH_CANCELLED"
+
 /** Why a publish waits for its platform, from the error of its last attempt; null: it does not. */
 export const delayOf = (error: PublishError | null): string | null =>
   error?.code === delayedCode ? error.message : null

@@ -21,7 +21,7 @@ export interface MemoryPublication extends NewPublication {
 /** The last outage of a store, as the columns of `store` have it. Times are in milliseconds since 1970. */
 interface MemoryOutage {
   readonly until: number
-  readonly error: PublishError
+  readonly error: PublishError | null
   readonly metBy: PublicationId | null
 }
 

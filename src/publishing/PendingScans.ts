@@ -4,7 +4,7 @@ import { allAccounts, readsAll } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, type JobId, StoreId } from "../model/Ids.ts"
-import { delayedCode } from "../model/PublishState.ts"
+import { cancelledCode, delayedCode } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { PendingCount, PendingEntity } from "./PublicationRecord.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
@@ -66,7 +66,8 @@ export const makePendingScans = (sql: SqlClient): Pending => {
   const failedOf = findSingle(Schema.Struct({ count: Schema.Number }))(
     (accountId: AccountId, jobId: JobId) => sql`
       SELECT count(*) AS count FROM publication p
-      WHERE p.account_id = ${accountId} AND p.job_id = ${jobId} AND p.state = 'failed'`
+      WHERE p.account_id = ${accountId} AND p.job_id = ${jobId} AND p.state = 'failed'
+        AND p.error ->> 'code' IS DISTINCT FROM ${cancelledCode}`
   )
 
   const orphans = findAll(Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }))(

@@ -95,7 +95,10 @@ const Due = Schema.Struct({
   requestedAt: Timestamp
 })
 
-/** Finds publications to claim: the first of each store, then the second of each, and so on. */
+/**
+ * Finds publications to claim: the first of each store, then the second of each, and so on. After a failure that may belong to the whole
+ * platform, the newest takes the last place of its store: the oldest ones may be those for which the platform always fails.
+ */
 const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
   const isDue = makeIsDue(sql)
   const canPublish = makeCanPublish(sql)
@@ -104,6 +107,11 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
     Result: Due,
     execute: ({ accountId, limit, maxPerStore, only }) => {
       const account = accountId === null ? sql.literal("w.account_id") : sql`${accountId}`
+      const dueOfStore = sql`
+          SELECT p.account_id, p.store_id, p.id, p.sequence, p.asked_at
+          FROM publication p
+          WHERE p.account_id = ${account} AND p.store_id = w.store_id
+            AND (${only}::uuid[] IS NULL OR p.id = ANY(${only}::uuid[])) AND ${isDue(account)}`
       return sql`
       ${isDistributed ? makeStoresOfCluster(sql, accountId) : makeWaitingStores(sql)}
       SELECT c.account_id AS "accountId", c.id, c.store_id AS "storeId", c.place, c.sequence,
@@ -120,12 +128,17 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
             AND b.lease_until > app_now()
         ) busy
         CROSS JOIN LATERAL (
-          SELECT p.account_id, p.store_id, p.id, p.sequence, p.asked_at
-          FROM publication p
-          WHERE p.account_id = ${account} AND p.store_id = w.store_id
-            AND (${only}::uuid[] IS NULL OR p.id = ANY(${only}::uuid[])) AND ${isDue(account)}
-          ORDER BY p.sequence
-          LIMIT greatest(${maxPerStore}::bigint - busy.count, 0)
+          (
+            ${dueOfStore}
+            ORDER BY p.sequence
+            LIMIT greatest(${maxPerStore}::bigint - busy.count - (s.outage_met_by IS NOT NULL)::integer, 0)
+          )
+          UNION
+          (
+            ${dueOfStore} AND s.outage_met_by IS NOT NULL
+            ORDER BY p.sequence DESC
+            LIMIT least(greatest(${maxPerStore}::bigint - busy.count, 0), 1)
+          )
         ) c
         ORDER BY place, c.asked_at, c.sequence LIMIT ${limit}
       ) c ${sql.literal(accountId === null ? allAccounts : "")}`
@@ -327,31 +340,18 @@ export const makeClaimPublications = (sql: SqlClient, holder: string, hints: Wor
     (request.only === null ? claimAny : claimOnly)(hints, request, begin).pipe(Effect.map(inOrder), orDie)
 }
 
-/**
- * Statements that change a claimed publication. If another process has claimed it since, they change nothing. `hasten` changes only those
- * that are not claimed.
- */
-export const makeClaimWrites = (
-  sql: SqlClient,
-  hints: WorkHints | undefined
-): Pick<Repo, "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
-  const tell = ({ accountId }: ClaimedPublication, delaySeconds = 0) =>
-    hints?.add(accountId, delaySeconds) ?? Effect.void
-
+/** The condition that an attempt holds its claim, and the statement that ends it. */
+const makeEndAttempt = (sql: SqlClient) => {
   const isStillClaimed = ({ accountId, claim, id }: ClaimedPublication) =>
     sql`p.account_id = ${accountId} AND p.id = ${id} AND p.claim = ${claim}::uuid AND p.state = 'pending'`
 
-  /** Updates the publication. False: this attempt does not hold the claim any more. */
-  const update = (claimed: ClaimedPublication, assignment: Fragment) =>
-    sql`
-      UPDATE publication p SET ${assignment}
-      WHERE ${isStillClaimed(claimed)}
-      RETURNING p.id`.pipe(hasRows)
-
-  const nothing = sql.literal("")
-
   /** Ends the attempt and updates the publication. False: this attempt does not hold the claim any more. `and`: a further part of `WITH`. */
-  const end = (claimed: ClaimedPublication, { outcome, reason }: AttemptEnd, assignment: Fragment, and = nothing) =>
+  const end = (
+    claimed: ClaimedPublication,
+    { outcome, reason }: AttemptEnd,
+    assignment: Fragment,
+    and = sql.literal("")
+  ) =>
     sql`
       WITH ended AS (
         UPDATE publication p SET claim = NULL, lease_until = NULL, ${assignment}
@@ -364,12 +364,41 @@ export const makeClaimWrites = (
       WHERE a.account_id = ${claimed.accountId} AND a.publication_id = e.id AND a.ordinal = e.attempts
       RETURNING a.ordinal`.pipe(hasRows)
 
-  /** The part of a statement that ends the outage of the store of `ended`, if there is one. */
-  const endOutage = ({ accountId }: ClaimedPublication) => sql`
+  return { isStillClaimed, end }
+}
+
+/**
+ * Statements that change a claimed publication. If another process has claimed it since, they change nothing. `hasten` changes only those
+ * that are not claimed.
+ */
+export const makeClaimWrites = (
+  sql: SqlClient,
+  hints: WorkHints | undefined
+): Pick<Repo, "failsAlone" | "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
+  const { end, isStillClaimed } = makeEndAttempt(sql)
+  const tell = ({ accountId }: ClaimedPublication, delaySeconds = 0) =>
+    hints?.add(accountId, delaySeconds) ?? Effect.void
+
+  /** Updates the publication. False: this attempt does not hold the claim any more. */
+  const update = (claimed: ClaimedPublication, assignment: Fragment) =>
+    sql`
+      UPDATE publication p SET ${assignment}
+      WHERE ${isStillClaimed(claimed)}
+      RETURNING p.id`.pipe(hasRows)
+
+  /**
+   * The part of a statement that ends the outage of the store of `ended`, if there is one and the platform has answered. If it has not, only
+   * failures of this publication alone are forgotten: the next request of its entity is another publication.
+   */
+  const endOutage = ({ accountId, id }: ClaimedPublication, { outcome }: AttemptEnd) => sql`
     , answered AS (
       UPDATE store s SET outage_until = least(s.outage_until, app_now()), outage_met_by = NULL
       FROM ended e
-      WHERE s.account_id = ${accountId} AND s.id = e.store_id AND s.outage_met_by IS NOT NULL
+      WHERE s.account_id = ${accountId} AND s.id = e.store_id AND ${
+        answeredOutcomes.has(outcome)
+          ? sql`s.outage_met_by IS NOT NULL`
+          : sql`s.outage_met_by = ${id} AND s.outage_error IS NULL`
+      }
     )`
 
   return {
@@ -384,23 +413,27 @@ export const makeClaimWrites = (
           error = ${JSON.stringify(error)}::jsonb,
           next_attempt_at = app_now() + ${delaySeconds}::float8 * interval '1 second'`
       ).pipe(Effect.zipLeft(tell(claimed, delaySeconds))),
-    meetOutage: (claimed, reason, error, delaySeconds) =>
+    meetOutage: (claimed, ended, error, delaySeconds) =>
       Effect.gen(function* () {
         const delay = Math.round(delaySeconds * 1_000_000)
-        // The store first, because several publications write it at the same time. No delay if this publication is the only one that met the
-        // outage. It is multiplied, because a cluster refuses the clock in CASE.
+        // The store first, because several publications write it at the same time. No delay and no error if this publication is the only one
+        // that met the outage. The delay is multiplied, because a cluster refuses the clock in CASE.
         yield* sql`
           UPDATE store s
           SET outage_until = greatest(
                 s.outage_until,
                 plus_micros(app_now(), ((s.outage_met_by <> ${claimed.id}) IS TRUE)::integer * ${delay}::bigint)
               ),
-              outage_error = ${JSON.stringify(error)}::jsonb, outage_met_by = ${claimed.id}
+              outage_error = CASE
+                WHEN s.outage_met_by <> ${claimed.id} OR (s.outage_met_by IS NOT NULL AND s.outage_error IS NOT NULL)
+                THEN ${JSON.stringify(error)}::jsonb
+              END,
+              outage_met_by = ${claimed.id}
           WHERE s.account_id = ${claimed.accountId} AND s.id = ${claimed.storeId}
             AND EXISTS (SELECT FROM publication p WHERE ${isStillClaimed(claimed)})`
         const isEnded = yield* end(
           claimed,
-          { outcome: "unavailable", reason },
+          ended,
           sql`
             error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + 1,
             next_attempt_at = plus_micros(app_now(), ${delay}::bigint)`
@@ -408,6 +441,13 @@ export const makeClaimWrites = (
         yield* tell(claimed, delaySeconds)
         return isEnded
       }).pipe(orDie),
+    failsAlone: (claimed) =>
+      sql`
+        UPDATE store s SET outage_error = NULL, outage_met_by = ${claimed.id}
+        WHERE s.account_id = ${claimed.accountId} AND s.id = ${claimed.storeId}
+          AND (s.outage_met_by IS NULL OR (s.outage_met_by = ${claimed.id} AND s.outage_error IS NULL))
+          AND EXISTS (SELECT FROM publication p WHERE ${isStillClaimed(claimed)})
+        RETURNING s.id`.pipe(hasRows),
     hasten: (accountId, storeId, entityId) =>
       Effect.gen(function* () {
         if (entityId !== null)
@@ -437,7 +477,7 @@ export const makeClaimWrites = (
         sql`
           state = ${state}, finished_at = app_now(),
           error = ${error === null ? null : JSON.stringify(error)}::jsonb`,
-        answeredOutcomes.has(ended.outcome) ? endOutage(claimed) : nothing
+        endOutage(claimed, ended)
       ).pipe(Effect.zipLeft(tell(claimed)))
   }
 }

@@ -12,7 +12,7 @@ export const makePublicationOutcomes = (store: Ref.Ref<MemoryState>): Publicatio
     Effect.map(Effect.all([Ref.get(store), Clock.currentTimeMillis]), ([state, millis]) =>
       Option.fromNullable(state.get(accountId)?.outages.get(storeId)).pipe(
         Option.filter(({ until }) => until > millis),
-        Option.map(({ error }) => error)
+        Option.flatMapNullable(({ error }) => error)
       )
     ),
   find: (accountId, ids) =>

@@ -76,7 +76,8 @@ export const makePublicationOutcomes = (sql: SqlClient): PublicationOutcomes => 
   const outage = findOne(Schema.Struct({ error: PublishError }))(
     (accountId: AccountId, storeId: StoreId) => sql`
       SELECT s.outage_error AS error FROM store s
-      WHERE s.account_id = ${accountId} AND s.id = ${storeId} AND s.outage_until > app_now()`
+      WHERE s.account_id = ${accountId} AND s.id = ${storeId} AND s.outage_until > app_now()
+        AND s.outage_error IS NOT NULL`
   )
 
   const isOld = sql`p.state <> 'pending' AND p.finished_at <= app_now() - ${keptDays} * interval '1 day'`

@@ -1,8 +1,9 @@
 import { Schema } from "effect"
 import { EntityKind } from "../model/Attribute.ts"
-import { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
+import { DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
+import { PublicationContent } from "./PublicationContent.ts"
 
 /** Days after which ended publications and their attempts are deleted. */
 export const keptDays = 30
@@ -64,6 +65,18 @@ export const PublicationRecord = Schema.Struct({
   error: Schema.NullOr(PublishError)
 })
 export type PublicationRecord = typeof PublicationRecord.Type
+
+/** An open publication of an entity, which the transaction has locked. `outcomes`: of its attempts; null: one has not ended. */
+export const OpenPublication = Schema.Struct({
+  id: PublicationId,
+  draftRevision: Schema.Int,
+  content: PublicationContent,
+  dropId: Schema.NullOr(DropId),
+  /** Whether an attempt holds it, or its process died. */
+  isClaimed: Schema.Boolean,
+  outcomes: Schema.Array(Schema.NullOr(AttemptOutcome))
+})
+export type OpenPublication = typeof OpenPublication.Type
 
 /** An entity whose last publish to a store failed. */
 export const FailedPublication = Schema.Struct({

@@ -1,9 +1,9 @@
-import { Clock, type Context, Effect, Layer, Option, Ref } from "effect"
+import { Array as Arr, Clock, type Context, Effect, Layer, Option, Ref } from "effect"
 import type { VersionState } from "../catalog/Aggregate.ts"
 import { type MemoryAccount, type MemoryState, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
-import { delayOf, isDelayed } from "../model/PublishState.ts"
+import { cancelledCode, delayOf, isDelayed } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
@@ -12,7 +12,7 @@ import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./Publication
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.memory.ts"
 import { answeredOutcomes, type PublishAttempt } from "./PublicationRecord.ts"
-import { type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
+import { type PublicationCancels, type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerPublicationsRepoMemory = Layer.effect(
@@ -20,6 +20,7 @@ export const layerPublicationsRepoMemory = Layer.effect(
   Effect.map(MemoryStore, (store) => ({
     ...makeRequests(store),
     ...makePendingScans(store),
+    ...makeCancels(store),
     claim: makeClaim(store),
     ...makeClaimWrites(store),
     ...makePublicationOutcomes(store)
@@ -176,7 +177,9 @@ const makePendingScans = (
   failedOf: (accountId, jobId) =>
     Effect.map(
       publicationsOf(store, accountId),
-      (all) => all.filter((each) => each.state === "failed" && each.jobId === jobId).length
+      (all) =>
+        all.filter((each) => each.state === "failed" && each.jobId === jobId && each.error?.code !== cancelledCode)
+          .length
     ),
   pendingCounts: (accountId, storeId) =>
     Effect.map(pendingOn(store, accountId, storeId), (all) =>
@@ -214,6 +217,44 @@ const makePendingScans = (
     )
 })
 
+const makeCancels = (store: Store): PublicationCancels => {
+  const ofEntity = (accountId: AccountId, entityId: EntityId, storeId: StoreId) =>
+    Effect.map(publicationsOf(store, accountId), (all) =>
+      all.filter((each) => each.entityId === entityId && each.storeId === storeId)
+    )
+  return {
+    openEntities: (...request) =>
+      Effect.map(ofEntity(...request), (all) => all.filter(isOpen).flatMap(({ content }) => includedIds(content))),
+    lockOpen: (...request) =>
+      Effect.map(ofEntity(...request), (all) =>
+        all.filter(isOpen).map(({ attempts, claim, content, draftRevision, dropId, id }) => ({
+          id,
+          draftRevision,
+          content,
+          dropId,
+          isClaimed: claim !== null,
+          outcomes: attempts.map(({ outcome }) => outcome)
+        }))
+      ),
+    cancel: (accountId, ids, error) =>
+      Effect.flatMap(Clock.currentTimeMillis, (finishedAt) =>
+        updateAccount(store, accountId, (account) => ({
+          ...account,
+          publications: account.publications.map((each) =>
+            ids.includes(each.id) && isOpen(each) && each.claim === null
+              ? { ...each, state: "failed" as const, finishedAt, error }
+              : each
+          )
+        }))
+      ),
+    lastFailure: (...request) =>
+      Effect.map(ofEntity(...request), (all) => {
+        const last = all.findLast((each) => !isOpen(each) && each.error?.code !== cancelledCode)
+        return last?.state === "failed" ? last.error : null
+      })
+  }
+}
+
 const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: number) =>
   isOpen(publication) &&
   account.stores.has(publication.storeId) &&
@@ -230,14 +271,19 @@ const rankDue = (account: MemoryAccount, { maxPerStore, only }: ClaimRequest, mi
   const running = new Map<StoreId, number>()
   for (const { leaseUntil, storeId } of account.publications)
     if (leaseUntil > millis) running.set(storeId, (running.get(storeId) ?? 0) + 1)
-  const ranked = new Map(running)
-  return account.publications.flatMap((publication) => {
-    const { id, storeId } = publication
-    const count = ranked.get(storeId) ?? 0
-    if (!isDue(account, publication, millis) || count >= maxPerStore) return []
-    if (only !== null && !only.includes(id)) return []
-    ranked.set(storeId, count + 1)
-    return [{ account, publication, place: count - (running.get(storeId) ?? 0) }]
+  const due = account.publications.filter(
+    (publication) => isDue(account, publication, millis) && (only === null || only.includes(publication.id))
+  )
+  return Object.values(Arr.groupBy(due, ({ storeId }) => storeId)).flatMap((ofStore) => {
+    const [{ storeId }] = ofStore
+    const free = Math.max(0, maxPerStore - (running.get(storeId) ?? 0))
+    // The newest takes the last place: the oldest ones may be those for which the platform always fails.
+    const isSuspected = (account.outages.get(storeId)?.metBy ?? null) !== null
+    const chosen =
+      isSuspected && free > 0
+        ? [...ofStore.slice(0, -1).slice(0, free - 1), ...ofStore.slice(-1)]
+        : ofStore.slice(0, free)
+    return chosen.map((publication, place) => ({ account, publication, place }))
   })
 }
 
@@ -326,7 +372,7 @@ const endOpen = (
 
 const makeClaimWrites = (
   store: Store
-): Pick<Repo, "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
+): Pick<Repo, "failsAlone" | "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
   /** Changes a claimed publication. False: this attempt does not hold the claim any more. */
   const update = (
     { accountId, claim, id }: ClaimedPublication,
@@ -357,11 +403,12 @@ const makeClaimWrites = (
       ...change(publication, millis)
     }))
 
-  const endOutage = ({ accountId, storeId }: ClaimedPublication) =>
+  const endOutage = ({ accountId, id, storeId }: ClaimedPublication, { outcome }: AttemptEnd) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>
       updateAccount(store, accountId, (account) => {
         const outage = account.outages.get(storeId)
         if (outage === undefined || outage.metBy === null) return account
+        if (!answeredOutcomes.has(outcome) && (outage.metBy !== id || outage.error !== null)) return account
         const until = Math.min(outage.until, now)
         return { ...account, outages: new Map(account.outages).set(storeId, { ...outage, until, metBy: null }) }
       })
@@ -373,26 +420,40 @@ const makeClaimWrites = (
     pin: (claimed, content) => update(claimed, (publication) => ({ ...publication, content })),
     postpone: (claimed, ended, error, delaySeconds) =>
       end(claimed, ended, (_, millis) => ({ error, nextAttemptAt: millis + delaySeconds * 1_000 })),
-    meetOutage: (claimed, reason, error, delaySeconds) =>
+    meetOutage: (claimed, ended, error, delaySeconds) =>
       Effect.gen(function* () {
         const { accountId, id, storeId } = claimed
         const now = yield* Clock.currentTimeMillis
         const nextAttemptAt = now + delaySeconds * 1_000
-        const isEnded = yield* end(claimed, { outcome: "unavailable", reason }, ({ givenBack }) => ({
+        const isEnded = yield* end(claimed, ended, ({ givenBack }) => ({
           error,
           givenBack: givenBack + 1,
           nextAttemptAt
         }))
         if (isEnded)
           yield* updateAccount(store, accountId, (account) => {
-            const { metBy = null, until = 0 } = account.outages.get(storeId) ?? {}
-            const paused = metBy !== null && metBy !== id ? nextAttemptAt : now
-            return {
-              ...account,
-              outages: new Map(account.outages).set(storeId, { until: Math.max(until, paused), error, metBy: id })
+            const { error: former = null, metBy = null, until = 0 } = account.outages.get(storeId) ?? {}
+            const isOther = metBy !== null && metBy !== id
+            const outage = {
+              until: Math.max(until, isOther ? nextAttemptAt : now),
+              error: isOther || (metBy !== null && former !== null) ? error : null,
+              metBy: id
             }
+            return { ...account, outages: new Map(account.outages).set(storeId, outage) }
           })
         return isEnded
+      }),
+    failsAlone: (claimed) =>
+      Effect.gen(function* () {
+        const { accountId, id, storeId } = claimed
+        const outage = (yield* Ref.get(store)).get(accountId)?.outages.get(storeId)
+        const isAlone = (outage?.metBy ?? null) === null || (outage?.metBy === id && outage.error === null)
+        if (!isAlone || !(yield* update(claimed, (publication) => publication))) return false
+        yield* updateAccount(store, accountId, (account) => ({
+          ...account,
+          outages: new Map(account.outages).set(storeId, { until: outage?.until ?? 0, error: null, metBy: id })
+        }))
+        return true
       }),
     hasten: (accountId, storeId, entityId) =>
       Effect.flatMap(Clock.currentTimeMillis, (millis) =>
@@ -422,7 +483,7 @@ const makeClaimWrites = (
     finish: (claimed, ended, state, error) =>
       Effect.gen(function* () {
         const isEnded = yield* end(claimed, ended, (_, finishedAt) => ({ state, error, finishedAt }))
-        if (isEnded && answeredOutcomes.has(ended.outcome)) yield* endOutage(claimed)
+        if (isEnded) yield* endOutage(claimed, ended)
         return isEnded
       })
   }

@@ -8,12 +8,14 @@ import type { AccountId, DropId, EntityId, JobId, PublicationId, StoreId } from 
 import type { PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { makePendingScans } from "./PendingScans.ts"
+import { makePublicationCancels } from "./PublicationCancels.sql.ts"
 import type { AttemptEnd, BeginAttempts, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { makeClaimPublications, makeClaimWrites } from "./PublicationClaims.sql.ts"
 import type { KnownVersion, MemberVersion, PublicationContent } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.sql.ts"
 import type {
   FailedPublication,
+  OpenPublication,
   PendingCount,
   PendingEntity,
   PublicationRecord,
@@ -45,6 +47,12 @@ export interface NewestPublication {
   readonly content: PublicationContent
   readonly error: PublishError | null
 }
+
+/** The members that cancel publishes. */
+export type PublicationCancels = Pick<
+  Context.Tag.Service<PublicationsRepo>,
+  "cancel" | "lastFailure" | "lockOpen" | "openEntities"
+>
 
 /** The members that request publishes. */
 export type PublicationRequests = Pick<
@@ -165,10 +173,15 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
      */
     readonly meetOutage: (
       claimed: ClaimedPublication,
-      reason: string,
+      end: AttemptEnd,
       error: PublishError,
       delaySeconds: number
     ) => Effect.Effect<boolean>
+    /**
+     * Saves that the platform failed for a publication, if it did not fail for another one that is open since the platform has answered
+     * last. False: it did, so the failure belongs to the platform.
+     */
+    readonly failsAlone: (claimed: ClaimedPublication) => Effect.Effect<boolean>
     /**
      * Publications to a store that wait because its platform did not answer (`isDelayed`): their next attempt can start at once. `entityId`:
      * only those that write this entity or depend on it, and the pause of the store ends; null: all, after the platform has answered.
@@ -183,6 +196,30 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       state: "published" | "failed",
       error: PublishError | null
     ) => Effect.Effect<boolean>
+    /** The entities that the open publications of an entity to a store include. */
+    readonly openEntities: (
+      accountId: AccountId,
+      entityId: EntityId,
+      storeId: StoreId
+    ) => Effect.Effect<ReadonlyArray<EntityId>>
+    /** The open publications of an entity to a store, oldest first. No process can claim them until the transaction ends. */
+    readonly lockOpen: (
+      accountId: AccountId,
+      entityId: EntityId,
+      storeId: StoreId
+    ) => Effect.Effect<ReadonlyArray<OpenPublication>>
+    /** Ends publications that `lockOpen` has locked, and that no attempt holds, as failed. */
+    readonly cancel: (
+      accountId: AccountId,
+      ids: ReadonlyArray<PublicationId>,
+      error: PublishError
+    ) => Effect.Effect<void>
+    /** Why the last publish of an entity to a store failed that has ended and was not cancelled; null: it did not fail, or is not known. */
+    readonly lastFailure: (
+      accountId: AccountId,
+      entityId: EntityId,
+      storeId: StoreId
+    ) => Effect.Effect<PublishError | null>
     /** Store versions of a kind, in all accounts, with the status `pending` but without a publication. At most 1,000. */
     readonly orphans: (
       kind: EntityKind
@@ -228,6 +265,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       return {
         ...makePublicationRequests(sql, hints),
         ...makePendingScans(sql),
+        ...makePublicationCancels(sql),
         claim: makeClaimPublications(sql, holder, hints),
         ...makeClaimWrites(sql, hints),
         ...makePublicationOutcomes(sql)

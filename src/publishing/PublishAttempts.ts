@@ -12,7 +12,7 @@ import { RecordsOfOthers } from "../platform/RecordsOfOthers.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { StoreAccess } from "../stores/StoreAccess.ts"
 import type { FailedAttempt } from "./FailedAttempts.ts"
-import type { ClaimedPublication } from "./PublicationClaim.ts"
+import type { AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
 import {
   fillFields,
   includedIds,
@@ -28,6 +28,7 @@ import {
   dropEnded,
   endedInOutage,
   isOutage,
+  mayBeOutage,
   notOnStore,
   secondsWaited,
   toDelayedError,
@@ -44,9 +45,15 @@ type Decision =
   | { readonly _tag: "Refuse"; readonly error: PublishError; readonly isPartlyWritten: boolean }
   | { readonly _tag: "RetryLater"; readonly error: PlatformUnavailable | PlatformOutcomeUnknown }
   /** The store's whole platform does not answer, so the attempt does not count. */
-  | { readonly _tag: "Delay"; readonly error: PlatformUnavailable }
+  | { readonly _tag: "Delay"; readonly error: PlatformUnavailable | PlatformOutcomeUnknown }
   /** No attempts are left. */
   | { readonly _tag: "GiveUp"; readonly reason: string | null; readonly error: PublishError }
+  /** The failure belongs to the whole platform if another publish failed last too. Otherwise the attempt counts. */
+  | {
+      readonly _tag: "Suspect"
+      readonly error: PlatformUnavailable | PlatformOutcomeUnknown
+      readonly counted: Extract<Decision, { readonly _tag: "RetryLater" | "GiveUp" }>
+    }
   /** The store was unlinked. */
   | { readonly _tag: "GiveBack" }
 
@@ -60,7 +67,7 @@ const refuse = ({
   error: { code, message },
   isPartlyWritten
 })
-const retryLater = (error: PlatformUnavailable | PlatformOutcomeUnknown): Decision => ({ _tag: "RetryLater", error })
+const retryLater = (error: PlatformUnavailable | PlatformOutcomeUnknown) => ({ _tag: "RetryLater", error }) as const
 
 /** The publication that an attempt sends, or why it cannot be sent. */
 interface PreparedAttempt {
@@ -68,9 +75,10 @@ interface PreparedAttempt {
   readonly push: Either.Either<Push, { readonly error: PublishError; readonly entityIds: ReadonlyArray<EntityId> }>
 }
 
-/** Whether the platform has answered a call of the attempt. */
+/** Whether the platform has answered a call of the attempt, and a call that writes. */
 interface Answers {
   any: boolean
+  write: boolean
 }
 
 /** The content that an attempt sends. */
@@ -132,6 +140,17 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
         faults.at("readBack")
       )
 
+    const isInTime = (claimed: ClaimedPublication) => secondsWaited(claimed) < Duration.toSeconds(outageLimit)
+
+    /** Decides after a failure of an attempt that counts, unless the whole platform fails. */
+    const orSuspect = (
+      claimed: ClaimedPublication,
+      error: PlatformUnavailable | PlatformOutcomeUnknown,
+      answers: Answers,
+      counted: Extract<Decision, { readonly _tag: "RetryLater" | "GiveUp" }>
+    ): Decision =>
+      mayBeOutage(error, answers.write) && isInTime(claimed) ? { _tag: "Suspect", error, counted } : counted
+
     /** Decides after a failure that changed nothing. The attempts that count end after `most` of them. */
     const decideUnavailable = (
       claimed: ClaimedPublication,
@@ -140,12 +159,11 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
       most: number,
       last: PublishError | null
     ): Decision => {
-      if (isOutage(failure, answers.any) && secondsWaited(claimed) < Duration.toSeconds(outageLimit))
-        return { _tag: "Delay", error: failure }
+      if (isOutage(failure, answers.any) && isInTime(claimed)) return { _tag: "Delay", error: failure }
       const attempts = countAttempts(claimed)
-      if (attempts < most) return retryLater(failure)
       const error = toFinalError(last ?? toPublishError(failure), attempts, claimed)
-      return { _tag: "GiveUp", reason: failure.reason, error }
+      const giveUp = { _tag: "GiveUp", reason: failure.reason, error } as const
+      return orSuspect(claimed, failure, answers, attempts < most ? retryLater(failure) : giveUp)
     }
 
     /** Reads back the outcome of earlier attempts. None: the store does not have the publication, so it may be sent again. */
@@ -185,7 +203,9 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
           case "PlatformOutcomeUnknown": {
             const read = yield* readBack(store, publication)
             // None may mean that the store has not finished. The next attempt begins with another read.
-            return Either.isRight(read) && Option.isSome(read.right) ? accept(read.right.value) : retryLater(failure)
+            return Either.isRight(read) && Option.isSome(read.right)
+              ? accept(read.right.value)
+              : orSuspect(claimed, failure, answers, retryLater(failure))
           }
         }
       })
@@ -212,13 +232,17 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
 
     return (claimed: ClaimedPublication, ready: Ready) =>
       Effect.flatMap(access.read(claimed.accountId, claimed.storeId), ({ open, recordRefusal }) => {
-        const answers: Answers = { any: false }
+        const answers: Answers = { any: false, write: false }
         const note = Effect.sync(() => {
           answers.any = true
         })
+        const noteWrite = Effect.sync(() => {
+          answers.any = true
+          answers.write = true
+        })
         return decide(claimed, ready, open, answers).pipe(
           Effect.tap(([decision]) => (decision._tag === "Refuse" ? recordRefusal(decision.error) : Effect.void)),
-          Effect.provideService(PlatformAnswers, { note })
+          Effect.provideService(PlatformAnswers, { note, noteWrite })
         )
       })
   })
@@ -234,7 +258,16 @@ export const makeAttempt = (options: PublishingOptions) =>
     const send = yield* makeSendPublication(options, prepare)
     const transaction = yield* Transaction
 
-    const saveDecision = (claimed: ClaimedPublication, { content, push }: Ready, decision: Decision) => {
+    const outcomeOf = ({ _tag, reason }: PlatformUnavailable | PlatformOutcomeUnknown): AttemptEnd => ({
+      outcome: _tag === "PlatformUnavailable" ? "unavailable" : "unknown",
+      reason
+    })
+
+    const saveDecision = (
+      claimed: ClaimedPublication,
+      { content, push }: Ready,
+      decision: Exclude<Decision, { readonly _tag: "Suspect" }>
+    ) => {
       const entityIds = push.accepted.map(({ entityId }) => entityId)
       switch (decision._tag) {
         case "Accept":
@@ -258,15 +291,22 @@ export const makeAttempt = (options: PublishingOptions) =>
             { outcome: "unavailable", reason: decision.reason },
             { _tag: "Failed", entityIds, error: decision.error }
           )
-        case "RetryLater": {
-          const outcome = decision.error._tag === "PlatformUnavailable" ? "unavailable" : "unknown"
-          return postpone(claimed, { outcome, reason: decision.error.reason }, toPublishError(decision.error))
-        }
+        case "RetryLater":
+          return postpone(claimed, outcomeOf(decision.error), toPublishError(decision.error))
         case "Delay":
-          return delay(claimed, decision.error.reason, toDelayedError(decision.error, options), entityIds)
+          return delay(claimed, outcomeOf(decision.error), toDelayedError(decision.error, options), entityIds)
         case "GiveBack":
           return Effect.as(transaction.run(repo.giveBack(claimed)), undefined)
       }
+    }
+
+    /** Decides whose failure it is, if one publish alone cannot tell. */
+    const resolve = (claimed: ClaimedPublication, decision: Decision) => {
+      if (decision._tag !== "Suspect") return Effect.succeed(decision)
+      const { counted, error } = decision
+      return Effect.map(transaction.run(repo.failsAlone(claimed)), (isAlone) =>
+        isAlone ? counted : ({ _tag: "Delay", error } as const)
+      )
     }
 
     return (claimed: ClaimedPublication): Effect.Effect<FailedAttempt | undefined> =>
@@ -288,6 +328,6 @@ export const makeAttempt = (options: PublishingOptions) =>
           RecordsOfOthers,
           { among: (platformIds) => repo.recordsOfOthers(accountId, storeId, entityId, platformIds) }
         )
-        return yield* saveDecision(claimed, sent, decision)
+        return yield* saveDecision(claimed, sent, yield* resolve(claimed, decision))
       })
   })

@@ -40,7 +40,10 @@ export const toPublishError = (error: PlatformUnavailable | PlatformOutcomeUnkno
   message: error.message
 })
 
-export const toDelayedError = ({ message }: PlatformUnavailable, { outageLimit }: PublishingOptions): PublishError => ({
+export const toDelayedError = (
+  { message }: PlatformUnavailable | PlatformOutcomeUnknown,
+  { outageLimit }: PublishingOptions
+): PublishError => ({
   code: delayedCode,
   message: `${message} The publish is tried again for up to ${Math.ceil(Duration.toHours(outageLimit))} hours.`
 })
@@ -51,11 +54,15 @@ const ofPlatform: ReadonlySet<PlatformFailure> = new Set(["suspended", "throttle
 const ofPlatformOrRecord: ReadonlySet<PlatformFailure> = new Set(["server", "timeout"])
 
 /** Whether a store's whole platform does not answer. `hasAnswered`: it has answered another call of the same attempt. */
-export const isOutage = (
-  { _tag, reason }: PlatformUnavailable | PlatformOutcomeUnknown,
-  hasAnswered: boolean
-): boolean =>
-  _tag === "PlatformUnavailable" && (ofPlatform.has(reason) || (!hasAnswered && ofPlatformOrRecord.has(reason)))
+export const isOutage = ({ reason }: PlatformUnavailable, hasAnswered: boolean): boolean =>
+  ofPlatform.has(reason) || (!hasAnswered && ofPlatformOrRecord.has(reason))
+
+/**
+ * Whether a failure may belong to the whole platform, which one publish alone cannot tell: a platform that can be read may take no writes.
+ * `hasWritten`: it has answered a write of the same attempt.
+ */
+export const mayBeOutage = ({ reason }: PlatformUnavailable | PlatformOutcomeUnknown, hasWritten: boolean): boolean =>
+  !hasWritten && (ofPlatform.has(reason) || ofPlatformOrRecord.has(reason))
 
 /** The error of the last attempt that counts as one; null: it is not known. */
 export const countedErrorOf = ({ error }: ClaimedPublication): PublishError | null => (isDelayed(error) ? null : error)

@@ -285,14 +285,19 @@ export const makePostponePublication = (options: PublishingOptions) =>
        * Delays the next attempt because the store's whole platform does not answer. This attempt does not count. `entityIds`: the entities
        * whose versions get the error.
        */
-      delay: (claimed: ClaimedPublication, reason: string, error: PublishError, entityIds: ReadonlyArray<EntityId>) => {
-        const pause = Math.max(growing(claimed.attempts), reason === "suspended" ? longest : 0)
+      delay: (
+        claimed: ClaimedPublication,
+        ended: AttemptEnd,
+        error: PublishError,
+        entityIds: ReadonlyArray<EntityId>
+      ) => {
+        const pause = Math.max(growing(claimed.attempts), ended.reason === "suspended" ? longest : 0)
         const save = (delaySeconds: number) => {
-          const saveAttempt = repo.meetOutage(claimed, reason, error, delaySeconds)
+          const saveAttempt = repo.meetOutage(claimed, ended, error, delaySeconds)
           // Only once in an outage, because the versions keep the error, and each write takes locks.
           return isDelayed(claimed.error) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
         }
-        return end(save, "unavailable", error, Math.min(outageFactor * longest, pause))
+        return end(save, ended.outcome, error, Math.min(outageFactor * longest, pause))
       }
     }
   })

@@ -157,6 +157,27 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
           ]
         )
 
+        // A publish that waits can be cancelled by another process.
+        yield* json("platform", "fail", "--store", gulf, "--kind", "error")
+        const ended = yield* Effect.fork(run("publish", id, "--store", gulf, "--again"))
+        // The pause before the next attempt is at least two seconds.
+        yield* until((row) => row.state === "pending" && row.code === "PUBLISH_DELAYED" && Number(row.attempts) >= 3)
+        const cancelling = yield* run("publish", id, "--store", gulf, "--cancel")
+        assert.deepStrictEqual(
+          [cancelling.code, cancelling.stdout.trimEnd(), cancelling.stderr],
+          [0, `${gulf}: cancelled; its drafts wait to be published`, ""]
+        )
+        const last = yield* Fiber.join(ended)
+        assert.strictEqual(last.code, 1)
+        assert.include(last.stderr, `${gulf}: The publish was cancelled before it was sent. (PUBLISH_CANCELLED)`)
+        assert.include((yield* run("history", id, "--limit", "1")).stdout, `${gulf}: publish cancelled`)
+        assert.strictEqual(
+          yield* refusal("publish", id, "--store", gulf, "--cancel"),
+          "no publish to this store waits: there is nothing to cancel"
+        )
+        assert.strictEqual(yield* refusal("publish", id, "--again", "--cancel"), "Give either --again or --cancel.")
+        yield* json("platform", "repair", "--store", gulf)
+
         // Nobody waits for this publish request: a server that starts publishes it.
         yield* json("platform", "fail", "--store", gulf, "--kind", "delay", "--delay", "3600")
         yield* json("draft", "set", id, "--revision", String(revision + 1), "title=Hood")
@@ -210,6 +231,25 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         assert.strictEqual(published.code, 1)
         assert.include(published.stderr, `${gulf}: the job "Link ${gulf}" (${nobody}) is paused`)
         assert.include(published.stderr, `Publish all changes to ${europe}: 1 failed.`)
+
+        // The command says that a store's platform does not answer, and goes on waiting.
+        yield* json("platform", "repair", "--store", europe)
+        yield* json("platform", "fail", "--store", europe, "--kind", "error")
+        const waiting = yield* Effect.fork(run("publish", "--all", "--store", europe))
+        const why = "the outcomes of 1 publishes; the store's platform does not answer"
+        yield* Effect.repeat(
+          Effect.promise(() =>
+            query(DATABASE_URL, `SELECT id FROM job WHERE waiting_for = '${why.replace("'", "''")}'`)
+          ),
+          { until: (rows) => rows.length > 0, schedule: Schedule.spaced("50 millis") }
+        )
+        yield* Effect.sleep("2 seconds")
+        yield* json("platform", "repair", "--store", europe)
+        const ended = yield* Fiber.join(waiting)
+        assert.deepStrictEqual(
+          [ended.code, ended.stderr.trimEnd()],
+          [0, `Publish all changes to ${europe}: waits for ${why}.`]
+        )
       })
     )
   })

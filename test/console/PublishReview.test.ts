@@ -120,6 +120,27 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
       assert.include(yield* textOfPage, `The publish to Tarn &amp; Tern waits. ${error.message} Try again now`)
       // The button is beside the reason, and in the table of the stores.
       assert.lengthOf((yield* ask(`/entity?id=${stove}`, { cookie })).text.split(now), 3)
+      // Its button cancels the publish.
+      const page = yield* ask(`/entity?id=${stove}`, { cookie })
+      assert.include(page.text, `name="cancel" value="yes" aria-label="Cancel the publish to ${shop.domain}"`)
+      const form = { ...sectionsOf(page.text, "/entity/publish").hidden, cancel: "yes" }
+      const refused = yield* ask("/entity/publish", { cookie, form })
+      assertWholePage(refused, 400)
+      assert.strictEqual(
+        alertIn(refused.text),
+        `The publish to ${shop.domain} is not cancelled: no publish to this store waits: there is nothing to cancel.`
+      )
+      yield* Effect.flatMap(Publishing, ({ request }) => request(stove, shop.id)).pipe(actingAs(actor))
+      const ended = yield* ask("/entity/publish", { cookie, form })
+      const location = ended.headers.get("location") ?? ""
+      assert.strictEqual(location, `/entity?id=${stove}&note=publish-cancelled&store_id=${shop.id}`)
+      const shown = textOf(yield* ask(location, { cookie: withNote(cookie, location) }))
+      assert.include(
+        shown,
+        `The publish to ${shop.domain} is cancelled: nothing was sent. Its changes stay in the draft.`
+      )
+      assert.include(shown, "Publish cancelled before it was sent")
+      assert.notInclude(shown, "waits.")
       yield* apply(CatalogChange.AcceptPublish(on))
       assert.notInclude(yield* textOfPage, "waits.")
     })

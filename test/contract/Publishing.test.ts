@@ -1021,7 +1021,10 @@ for (const engine of featureServiceEngines) {
               const [, elsewhere] = yield* requestOn(other)
               yield* repo.postpone(yield* claimOneAndDie(3_600, counts), end, failing, 3_600)
               const taken = yield* Effect.forEach([waits, waitsToo, elsewhere], (id) => claimOneAndDie(3_600, id))
-              for (const each of taken) assert.isTrue(yield* repo.meetOutage(each, "server", delayed, 3_600))
+              for (const each of taken)
+                assert.isTrue(
+                  yield* repo.meetOutage(each, { outcome: "unavailable", reason: "server" }, delayed, 3_600)
+                )
               assert.isTrue(Option.isSome(yield* repo.outage(accountId, store.id)))
               const all = [waits, waitsToo, counts, elsewhere]
               const due = Effect.map(claimAndDie(3_600, ...all), (claimed) => claimed.map(({ id }) => id))
@@ -1174,7 +1177,7 @@ for (const engine of featureServiceEngines) {
             const first = yield* claimOneAndDie(3_600, id)
             assert.deepInclude(first, { attempts: 1, givenBack: 0, lost: 0, outageUntil: null })
             const error = { code: "SERVER", message: "It failed." }
-            assert.isTrue(yield* repo.meetOutage(first, "server", error, 0))
+            assert.isTrue(yield* repo.meetOutage(first, { outcome: "unavailable", reason: "server" }, error, 0))
             const second = yield* claimOneAndDie(3_600, id)
             assert.deepInclude(second, { attempts: 2, givenBack: 1, lost: 0, error, requestedAt: first.requestedAt })
             assert.isAbove(Date.parse(second.claimedAt), Date.parse(first.claimedAt))
@@ -1182,7 +1185,7 @@ for (const engine of featureServiceEngines) {
             assert.isAtMost(Date.parse(second.outageUntil ?? ""), Date.parse(second.claimedAt))
             assert.isTrue(yield* repo.postpone(second, { outcome: "unavailable", reason: "server" }, error, 0))
             assert.deepInclude(yield* claimOneAndDie(0, id), { attempts: 3, givenBack: 1, lost: 0 })
-            assert.isFalse(yield* repo.meetOutage(second, "server", error, 3_600))
+            assert.isFalse(yield* repo.meetOutage(second, { outcome: "unavailable", reason: "server" }, error, 3_600))
             assert.isTrue(Option.isNone(yield* repo.outage(shop.accountId, store.id)))
           })
         )
@@ -1201,12 +1204,12 @@ for (const engine of featureServiceEngines) {
             const error = { code: delayedCode, message: "It does not answer." }
             const first = yield* claimOneAndDie(3_600, met)
             // A platform may fail for one record, so the first publication alone does not pause the store.
-            assert.isTrue(yield* repo.meetOutage(first, "server", error, 0))
+            assert.isTrue(yield* repo.meetOutage(first, { outcome: "unavailable", reason: "server" }, error, 0))
             const again = yield* claimOneAndDie(3_600, met)
-            assert.isTrue(yield* repo.meetOutage(again, "server", error, 3_600))
+            assert.isTrue(yield* repo.meetOutage(again, { outcome: "unavailable", reason: "server" }, error, 3_600))
             assert.deepStrictEqual(yield* repo.outage(accountId, store.id), Option.none())
             const [second, third] = [yield* claimOneAndDie(3_600, before), yield* claimOneAndDie(3_600, underWay)]
-            assert.isTrue(yield* repo.meetOutage(second, "server", error, 3_600))
+            assert.isTrue(yield* repo.meetOutage(second, { outcome: "unavailable", reason: "server" }, error, 3_600))
             assert.deepStrictEqual(yield* repo.outage(accountId, store.id), Option.some(error))
             assert.deepStrictEqual(yield* repo.outage(accountId, other.id), Option.none())
 

@@ -700,6 +700,10 @@ const publishing = (round: number) =>
     const id = asked.publicationId
     yield* repo.ahead(accountId, [id])
     yield* repo.related(accountId, collectionId, storeId)
+    yield* repo.openEntities(accountId, entityId, storeId)
+    yield* repo.lockOpen(accountId, entityId, storeId)
+    yield* repo.cancel(accountId, [], { code: "CANCELLED", message: "Cancelled." })
+    yield* repo.lastFailure(accountId, entityId, storeId)
     const claim = Effect.flatMap(
       repo.claim({ limit: 10, maxPerStore: 10, leaseSeconds: 60, only: round % 2 === 0 ? null : [id] }),
       (claimed) => Effect.fromNullable(claimed.find((each) => each.id === id))
@@ -713,7 +717,8 @@ const publishing = (round: number) =>
     yield* repo.hasten(accountId, storeId, entityId)
     yield* repo.hasten(accountId, storeId, null)
     yield* repo.outage(accountId, storeId)
-    yield* repo.meetOutage(yield* claim, "server", error, 0)
+    yield* repo.failsAlone(first)
+    yield* repo.meetOutage(yield* claim, { outcome: "unavailable", reason: "server" }, error, 0)
     const last = yield* claim
     yield* repo.storeVersions(accountId, storeId, [entityId])
     yield* repo.memberVersions(accountId, storeId, [entityId])

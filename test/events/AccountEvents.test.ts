@@ -113,7 +113,7 @@ for (const { absent, layer, name } of engines)
           }
         )
         const error = { code: "PUBLISH_DELAYED", message: "It did not answer." }
-        assert.isTrue(yield* repo.meetOutage(claimed, "server", error, 60))
+        assert.isTrue(yield* repo.meetOutage(claimed, { outcome: "unavailable", reason: "server" }, error, 60))
         yield* beginJobs(accountId, 1)
         const heard = yield* until(stream, "job")
         assert.includeMembers(

@@ -206,13 +206,40 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
             Effect.provideService(PlatformAnswers, {
               note: Effect.sync(() => {
                 noted++
-              })
+              }),
+              noteWrite: Effect.dieMessage("Reading back writes nothing.")
             })
           )
           assert.deepEqual(told(failure), unavailable("server", why.server) as never)
           assert.strictEqual(noted > 0, hasAnswered, operation)
         }
       })
+    )
+
+    it.effect(
+      "notes the writes that the shop has answered, so that a later failure does not look like one of all writes",
+      () =>
+        Effect.gen(function* () {
+          const { publish } = yield* PlatformClient
+          const { script, store } = yield* openShop
+          const product = aProduct()
+          for (const [operation, hasWritten] of [
+            ["DefineId", false],
+            ["SetProduct", true]
+          ] as const) {
+            script(operation, "server")
+            let noted = 0
+            yield* Effect.flip(publish(store, product)).pipe(
+              Effect.provideService(PlatformAnswers, {
+                note: Effect.void,
+                noteWrite: Effect.sync(() => {
+                  noted++
+                })
+              })
+            )
+            assert.strictEqual(noted > 0, hasWritten, operation)
+          }
+        })
     )
 
     it.effect("a refusal after an accepted write says that the store has taken a part", () =>

@@ -19,7 +19,7 @@ import { refuseOnPage } from "../Refusals.tsx"
 import { lockedMessage, makeEditCell, sentencesOf } from "./CellEdits.ts"
 import { cellFields } from "./CellForm.tsx"
 import { resultOf } from "./EntityNotes.tsx"
-import { againField } from "./EntityStores.tsx"
+import { againField, cancelField } from "./EntityStores.tsx"
 import { firstEntries, makeShowEntity, maxEntries } from "./EntityView.tsx"
 import { galleryFields, picturePath, savedPicturePath } from "./Gallery.tsx"
 import { makeEditGallery, pickerIn } from "./GalleryEdits.ts"
@@ -172,6 +172,16 @@ export const entities: Surface<
         Effect.gen(function* () {
           const id = yield* idOf(EntityId, form)
           const storeId = yield* idOf(StoreId, form, "store_id")
+          if (form.get(cancelField) === "yes") {
+            const ended = yield* Effect.either(publishing.cancel(id, storeId))
+            if (Either.isRight(ended))
+              return seeOther(
+                `${pageOf(paths.entity, id)}&${new URLSearchParams({ note: "publish-cancelled", store_id: storeId })}`
+              )
+            return ended.left._tag === "ValidationFailed"
+              ? yield* showRefusal(visitor, id, storeId, ended.left, true)
+              : yield* ended.left
+          }
           const { draft_revision } = yield* decoded(PublishForm, ["draft_revision"], form)
           const asked = yield* Effect.either(
             publishing.request(id, storeId, draft_revision, form.get(againField) === "yes")

@@ -1,4 +1,5 @@
 import type { HistoryEntry, ValueChange } from "../../drafts/History.ts"
+import { cancelledCode } from "../../model/PublishState.ts"
 import type { Store } from "../../model/Store.ts"
 import { Time } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
@@ -102,6 +103,7 @@ const What = ({ entry }: { readonly entry: HistoryEntry }) => {
         ))}
       </ul>
     )
+  if (entry.error?.code === cancelledCode) return <>{t("Publish cancelled before it was sent")}</>
   if (entry.action === "publish_failed")
     return (
       <>

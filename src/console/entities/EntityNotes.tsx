@@ -21,7 +21,7 @@ const readStoreId = Schema.decodeOption(StoreId)
 /** The result of the last form. */
 export type FormResult =
   | { readonly _tag: "Created"; readonly words: Sentence }
-  | { readonly _tag: "Requested" | "Nothing"; readonly domain: string }
+  | { readonly _tag: "Requested" | "Nothing" | "Cancelled"; readonly domain: string }
   | { readonly _tag: "Chosen"; readonly count: number }
   | { readonly _tag: "Saved"; readonly does: Sentence; readonly saved: SavedCell }
   | { readonly _tag: "NotUndone"; readonly saved: SavedCell }
@@ -29,8 +29,12 @@ export type FormResult =
   | { readonly _tag: "Moved"; readonly moved: Moved }
   | { readonly _tag: "Refused"; readonly message: Saying }
 
-/** Results of a publish request, by the value of the query parameter `note`. `store_id` names the store. */
-const notes: Readonly<Record<string, "Requested" | "Nothing">> = { requested: "Requested", nothing: "Nothing" }
+/** Results of a publish request or its cancellation, by the value of the query parameter `note`. `store_id` names the store. */
+const notes: Readonly<Record<string, "Requested" | "Nothing" | "Cancelled">> = {
+  requested: "Requested",
+  nothing: "Nothing",
+  "publish-cancelled": "Cancelled"
+}
 
 /** The notes after a creation, by the value of `note`. */
 const creationNotes: Readonly<Record<string, Sentence>> = {
@@ -128,9 +132,7 @@ export const ResultNote = ({
           <p>
             {t(
               "The publish to {count, plural, one {# store} other {# stores}} was requested. The state of each store is shown below.",
-              {
-                count: result.count
-              }
+              { count: result.count }
             )}{" "}
             <a href={pageOf(paths.entity, id)}>{t("Reload")}</a>
           </p>
@@ -192,6 +194,16 @@ export const ResultNote = ({
               store: result.domain
             })}{" "}
             <a href={pageOf(paths.entity, id)}>{t("Reload")}</a>
+          </p>
+        </Note>
+      )
+    case "Cancelled":
+      return (
+        <Note>
+          <p>
+            {t("The publish to {store} is cancelled: nothing was sent. Its changes stay in the draft.", {
+              store: result.domain
+            })}
           </p>
         </Note>
       )

@@ -18,6 +18,9 @@ type OnStore = EntityRecord["stores"][number]
 /** A form with this field publishes even if the store has accepted the same values already. */
 export const againField = "again"
 
+/** A form with this field cancels the publish. */
+export const cancelField = "cancel"
+
 interface PublishWords {
   readonly button: Sentence
   readonly label: Sentence
@@ -85,6 +88,17 @@ const Publish = ({
         <button type="submit" class="plain" aria-label={t(words.label, { store: store_domain })}>
           {t(words.button)}
         </button>
+        {isWaiting(on) && (
+          <button
+            type="submit"
+            class="plain"
+            name={cancelField}
+            value="yes"
+            aria-label={t("Cancel the publish to {store}", { store: store_domain })}
+          >
+            {t("Cancel the publish")}
+          </button>
+        )}
       </form>
     </Allowed>
   )

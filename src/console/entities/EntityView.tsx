@@ -132,8 +132,14 @@ export const makeShowEntity = Effect.gen(function* () {
       )
     })
 
-  /** Shows the current page with the reason why the publish was refused. */
-  const showRefusal = (visitor: Visitor, id: EntityId, storeId: StoreId, error: RevisionConflict | ValidationFailed) =>
+  /** Shows the current page with the reason why the publish, or its cancellation, was refused. */
+  const showRefusal = (
+    visitor: Visitor,
+    id: EntityId,
+    storeId: StoreId,
+    error: RevisionConflict | ValidationFailed,
+    isCancellation = false
+  ) =>
     showEntity(visitor, id, {
       status: errorCodes[error._tag].status,
       resultOn: (on) => {
@@ -147,7 +153,9 @@ export const makeShowEntity = Effect.gen(function* () {
                 values: { store: domain }
               }
             : {
-                sentence: "Nothing was published to {store}: {problem}.",
+                sentence: isCancellation
+                  ? "The publish to {store} is not cancelled: {problem}."
+                  : "Nothing was published to {store}: {problem}.",
                 values: { store: domain, problem: error.reasons }
               }
         return { _tag: "Refused", message }

@@ -142,7 +142,8 @@ export const makeShopifyClient = (
         const deadlineMillis = (yield* monotonicMillis) + Duration.toMillis(limit)
         const call: Call = { store, document, variables, deadlineMillis, isSent: false }
         const data = yield* repeated(throttle, call, isWrite, 0)
-        yield* (yield* PlatformAnswers).note
+        const { note, noteWrite } = yield* PlatformAnswers
+        yield* isWrite ? noteWrite : note
         return yield* Effect.mapError(
           Schema.decodeUnknown(schema)(data),
           () => new NoAnswer({ reason: "nonsense", isHarmless: false })

@@ -1,0 +1,64 @@
+import type { SqlClient } from "@effect/sql/SqlClient"
+import { Effect, Option, Schema } from "effect"
+import { findAll, findOne, withoutChecks } from "../database/Rows.ts"
+import { orDie } from "../database/SqlErrors.ts"
+import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
+import { cancelledCode, PublishError } from "../model/PublishState.ts"
+import { OpenPublication } from "./PublicationRecord.ts"
+import type { PublicationCancels } from "./PublicationsRepo.ts"
+
+/** Statements that cancel publishes. */
+export const makePublicationCancels = (sql: SqlClient): PublicationCancels => {
+  const openOf = (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
+    p.account_id = ${accountId} AND p.entity_id = ${entityId} AND p.store_id = ${storeId} AND p.state = 'pending'`
+
+  const openEntities = findAll(Schema.Struct({ id: EntityId }))(
+    (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
+      SELECT (c.item ->> 'entityId')::uuid AS id
+      FROM publication p
+      CROSS JOIN LATERAL jsonb_array_elements(coalesce(p.content -> 'carried', '[]')) AS c (item)
+      WHERE ${openOf(accountId, entityId, storeId)}`
+  )
+
+  // The attempts are read by a statement of their own, after the lock: the one that locks may have begun before the last attempt ended.
+  const lockOpen = findAll(withoutChecks(OpenPublication))(
+    (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
+      SELECT p.id, p.draft_revision AS "draftRevision", p.content, p.drop_id AS "dropId", p.claim IS NOT NULL AS "isClaimed",
+             (
+               SELECT coalesce(json_agg(a.outcome ORDER BY a.ordinal), '[]') FROM publish_attempt a
+               WHERE a.account_id = ${accountId} AND a.publication_id = p.id
+             ) AS outcomes
+      FROM publication p
+      WHERE ${openOf(accountId, entityId, storeId)}
+      ORDER BY p.sequence`
+  )
+
+  const lastFailure = findOne(Schema.Struct({ state: Schema.String, error: Schema.NullOr(PublishError) }))(
+    (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
+      SELECT p.state, p.error FROM publication p
+      WHERE p.account_id = ${accountId} AND p.entity_id = ${entityId} AND p.store_id = ${storeId}
+        AND p.state <> 'pending' AND p.error ->> 'code' IS DISTINCT FROM ${cancelledCode}
+      ORDER BY p.sequence DESC
+      LIMIT 1`
+  )
+
+  return {
+    openEntities: (...request) => Effect.map(openEntities(...request), (rows) => rows.map(({ id }) => id)),
+    lockOpen: (...request) =>
+      sql`SELECT p.id FROM publication p WHERE ${openOf(...request)} ORDER BY p.id FOR UPDATE`.pipe(
+        orDie,
+        Effect.zipRight(lockOpen(...request))
+      ),
+    cancel: (accountId, ids, error) =>
+      Effect.asVoid(
+        orDie(sql`
+          UPDATE publication p SET state = 'failed', finished_at = app_now(), error = ${JSON.stringify(error)}::jsonb
+          WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[]) AND p.state = 'pending' AND p.claim IS NULL`)
+      ),
+    lastFailure: (...request) =>
+      Effect.map(
+        lastFailure(...request),
+        Option.match({ onNone: () => null, onSome: ({ error, state }) => (state === "failed" ? error : null) })
+      )
+  }
+}

@@ -1,0 +1,285 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Duration, Effect, Either, Fiber, Layer } from "effect"
+import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
+import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
+import { decideRemoval } from "../../src/drafts/StoreMembership.ts"
+import { NotFound, PimLocked } from "../../src/model/Errors.ts"
+import { DropId, type EntityId, ImportId, nilUuid, type PublicationId } from "../../src/model/Ids.ts"
+import type { PublishError } from "../../src/model/PublishState.ts"
+import type { DemoFailure } from "../../src/platform/demo/DemoShop.ts"
+import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import type { AttemptEnd } from "../../src/publishing/PublicationClaim.ts"
+import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
+import { defaultPublishingOptions, Publishing } from "../../src/publishing/Publishing.ts"
+import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
+import { StoreAccess } from "../../src/stores/StoreAccess.ts"
+import {
+  actingAs,
+  anAccount,
+  anEntity,
+  CatalogChange,
+  CatalogChanges,
+  Drafts,
+  Stores
+} from "../../src/testing/index.ts"
+import { featureServiceEngines } from "../support/ServiceEngines.ts"
+
+/** The first pause of an outage is longer than a test. */
+const Patient = Publishing.layerWith({
+  ...defaultPublishingOptions,
+  firstDelay: Duration.hours(1),
+  longestDelay: Duration.hours(1),
+  pollEvery: Duration.millis(5)
+}).pipe(Layer.provide([StoreAccess.layer, FaultInjector.layer]))
+
+/** An account with a demo store, which has a product with a variant and a picture. */
+const aShop = Effect.gen(function* () {
+  const { accountId, actor } = yield* anAccount()
+  return yield* Effect.gen(function* () {
+    const { store } = yield* (yield* Stores).link({ domain: "tern.demo.example", platform: "demo" })
+    const on = [store]
+    const product = yield* anEntity("product", { title: "Tent" }, { on })
+    const variant = yield* anEntity("variant", { sku: "T-S" }, { on, of: product })
+    const picture = yield* anEntity("media", { url: "https://cdn.example/a.png" }, { on })
+    yield* (yield* CatalogChanges).apply([
+      CatalogChange.SetGallery({ entityId: product, entries: [{ mediaId: picture, storeIds: [store.id] }] })
+    ])
+    return { accountId, actor, store, product, variant, picture }
+  }).pipe(actingAs(actor), Effect.orDie)
+})
+type Shop = Effect.Effect.Success<typeof aShop>
+
+const inShop = <E, R>(body: (shop: Shop) => Effect.Effect<void, E, R>) =>
+  Effect.flatMap(aShop, (shop) => actingAs(shop.actor)(body(shop)))
+
+const request = ({ product, store }: Shop) =>
+  Effect.gen(function* () {
+    const asked = yield* (yield* Publishing).request(product, store.id)
+    assert(asked.outcome === "requested")
+    return asked.publicationId
+  })
+
+const fail = ({ accountId, store }: Shop, kind: DemoFailure["kind"]) =>
+  Effect.flatMap(DemoShops, (shops) =>
+    shops.fail({ accountId, storeId: store.id }, { kind, percent: 100, delayMillis: 0 })
+  )
+const repair = ({ accountId, store }: Shop) =>
+  Effect.flatMap(DemoShops, (shops) => shops.repair({ accountId, storeId: store.id }))
+
+const settle = (id: PublicationId) =>
+  Effect.map(
+    Effect.flatMap(Publishing, (publishing) => publishing.settle([id], () => Effect.void)),
+    ([record]) => record ?? assert.fail()
+  )
+
+const publish = (shop: Shop) => Effect.flatMap(request(shop), settle)
+
+const find = ({ accountId }: Shop, id: PublicationId) =>
+  Effect.flatMap(PublicationsRepo, (repo) =>
+    Effect.map(repo.find(accountId, [id]), ([record]) => record ?? assert.fail())
+  )
+
+/** Requests a publish that meets an outage, and waits. */
+const waiting = (shop: Shop) =>
+  Effect.gen(function* () {
+    yield* fail(shop, "error")
+    const id = yield* request(shop)
+    const settling = yield* Effect.fork(settle(id))
+    yield* Effect.repeat(Effect.delay(find(shop, id), "5 millis"), {
+      until: ({ error }) => error?.code === "PUBLISH_DELAYED"
+    })
+    yield* Fiber.interrupt(settling)
+    return id
+  })
+
+const cancel = ({ product, store }: Shop) =>
+  Effect.flatMap(Publishing, (publishing) => publishing.cancel(product, store.id))
+
+const refusal = (shop: Shop) =>
+  Effect.map(Effect.flip(cancel(shop)), (error) => ("issues" in error ? error.issues : error))
+
+/** The state of versions: whether changes are pending, the status of the last publish. */
+const stateOf = ({ store }: Shop, id: EntityId) =>
+  Effect.map(
+    Effect.flatMap(Drafts, (drafts) => drafts.get(id, store.id)),
+    (draft) => [draft.pending_publish, draft.last_publish_status] as const
+  )
+
+const setTitle = (entityId: EntityId, title: string) =>
+  Effect.flatMap(CatalogChanges, ({ apply }) => apply([CatalogChange.SetAttributes({ entityId, values: { title } })]))
+
+const cancelled: PublishError = { code: "PUBLISH_CANCELLED", message: "The publish was cancelled before it was sent." }
+
+/** Ends one attempt of a publication. */
+const attempt = (id: PublicationId, ended: AttemptEnd) =>
+  Effect.gen(function* () {
+    const repo = yield* PublicationsRepo
+    const claimed = yield* Effect.repeat(
+      Effect.delay(repo.claim({ limit: 1, maxPerStore: 1, leaseSeconds: 3_600, only: [id] }), "5 millis"),
+      { until: (all) => all.length > 0 }
+    )
+    const [first = assert.fail()] = claimed
+    return {
+      end: repo.postpone(first, ended, { code: "PLATFORM_UNAVAILABLE", message: "It failed." }, 3_600)
+    }
+  })
+
+for (const engine of featureServiceEngines) {
+  describe.skipIf(engine.absent)(`cancelling publishes on ${engine.name}`, () => {
+    layer(Patient.pipe(Layer.provideMerge(engine.layer)), { excludeTestServices: true })((it) => {
+      it.effect("a first publish that waits ends, and everything that it includes is as before the request", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { picture, product, store, variant } = shop
+            const id = yield* waiting(shop)
+            yield* cancel(shop)
+            assert.deepInclude(yield* find(shop, id), { state: "failed", error: cancelled })
+            for (const each of [product, variant, picture])
+              assert.deepStrictEqual(yield* stateOf(shop, each), [true, "never_published"])
+            const drafts = yield* Drafts
+            for (const each of [product, variant])
+              assert.deepStrictEqual(
+                (yield* drafts.history(each, 2)).map((entry) => [entry.action, entry.error, entry.store_domain]),
+                [
+                  ["publish_failed", cancelled, store.domain],
+                  ["publish_asked", null, store.domain]
+                ]
+              )
+            const publishing = yield* Publishing
+            assert.deepStrictEqual(yield* publishing.failures(10), [])
+            assert.isNull(yield* publishing.delay(store.id))
+            const shops = yield* DemoShops
+            assert.strictEqual(yield* shops.effects({ accountId: shop.accountId, storeId: store.id }), 0)
+            assert.deepStrictEqual(yield* refusal(shop), [
+              { path: "", message: "no publish to this store waits: there is nothing to cancel" }
+            ])
+            // The same draft can be published again.
+            yield* repair(shop)
+            assert.deepInclude(yield* publish(shop), { state: "published" })
+            for (const each of [product, variant, picture])
+              assert.deepStrictEqual(yield* stateOf(shop, each), [false, "published"])
+          })
+        )
+      )
+
+      it.effect("a product that was never published can be taken off its store afterwards", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, picture, product, store, variant } = shop
+            yield* waiting(shop)
+            const { read } = yield* DraftsRepo
+            const decided = Effect.map(
+              read(accountId, [product, variant, picture], []),
+              decideRemoval(product, store.id)
+            )
+            assert.strictEqual(
+              Either.getOrNull(Either.flip(yield* decided))?.message,
+              "store_id: the product is being published to this store"
+            )
+            yield* cancel(shop)
+            assert.isTrue(Either.isRight(yield* decided))
+          })
+        )
+      )
+
+      it.effect("a version that is live has the state of the publish before", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product } = shop
+            yield* publish(shop)
+            yield* setTitle(product, "Tent 2")
+            yield* waiting(shop)
+            yield* setTitle(product, "Tent 3")
+            yield* request(shop)
+            // Both publishes wait, and both are cancelled.
+            yield* cancel(shop)
+            assert.deepStrictEqual(yield* stateOf(shop, product), [true, "published"])
+            yield* repair(shop)
+            yield* fail(shop, "refuse")
+            assert.deepInclude(yield* publish(shop), { state: "failed" })
+            yield* repair(shop)
+            yield* waiting(shop)
+            yield* cancel(shop)
+            assert.deepStrictEqual(yield* stateOf(shop, product), [true, "failed"])
+            const [failure] = yield* (yield* Publishing).failures(10)
+            assert.strictEqual(failure?.error.code, "DEMO_REFUSED")
+          })
+        )
+      )
+
+      it.effect("a publish that is being sent, or that may have reached the store, is not cancelled", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const id = yield* request(shop)
+            const first = yield* attempt(id, { outcome: "unavailable", reason: "server" })
+            const sending = "the publish is being sent at this moment: wait for its outcome, or try again"
+            assert.deepStrictEqual(yield* refusal(shop), [{ path: "", message: sending }])
+            assert.isTrue(yield* first.end)
+            yield* cancel(shop)
+            assert.isFalse(yield* first.end)
+            for (const outcome of ["unknown", "interrupted", "lost"] as const) {
+              const again = yield* aShop
+              yield* Effect.gen(function* () {
+                const unknown = yield* request(again)
+                const last = yield* attempt(unknown, { outcome, reason: null })
+                yield* last.end
+                assert.deepStrictEqual(yield* refusal(again), [
+                  {
+                    path: "",
+                    message:
+                      "the publish may have reached the store, so it cannot be cancelled: it ends when the store's platform answers, then the draft can be changed and published again"
+                  }
+                ])
+                assert.strictEqual((yield* find(again, unknown)).state, "pending")
+                assert.deepStrictEqual(yield* stateOf(again, again.product), [true, "pending"])
+              }).pipe(actingAs(again.actor))
+            }
+          })
+        )
+      )
+
+      it.effect("the start of a drop can be cancelled, but not the publish that gives the values before it back", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            yield* publish(shop)
+            const publishing = yield* Publishing
+            const dropId = yield* mintId(DropId)
+            yield* publishing.requestValues(product, store.id, { title: "Sale" }, { dropId, isTakenBack: true })
+            yield* cancel(shop)
+            assert.deepStrictEqual(yield* stateOf(shop, product), [false, "published"])
+            yield* publishing.requestValues(product, store.id, { title: "Tent" }, { dropId })
+            assert.deepStrictEqual(yield* refusal(shop), [
+              {
+                path: "",
+                message: "the publish gives the store the values from before a drop: it cannot be cancelled"
+              }
+            ])
+          })
+        )
+      )
+
+      it.effect("publishes of another account, of other stores and of a locked account are not cancelled", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, product, store } = shop
+            const id = yield* waiting(shop)
+            const { actor } = yield* anAccount()
+            assert.instanceOf(yield* Effect.flip(actingAs(actor)(cancel(shop))), NotFound)
+            const { store: other } = yield* (yield* Stores).link({ domain: "other.demo.example", platform: "demo" })
+            const publishing = yield* Publishing
+            assert.instanceOf(yield* Effect.flip(publishing.cancel(product, other.id)), NotFound)
+            const importLock = yield* ImportLockRepo
+            yield* importLock.keep(accountId, ImportId.make(nilUuid))
+            assert.instanceOf(yield* Effect.flip(cancel(shop)), PimLocked)
+            yield* importLock.keep(accountId, null)
+            assert.strictEqual((yield* find(shop, id)).state, "pending")
+            assert.deepStrictEqual(yield* stateOf(shop, product), [true, "pending"])
+            assert.strictEqual(store.domain, "tern.demo.example")
+          })
+        )
+      )
+    })
+  })
+}
