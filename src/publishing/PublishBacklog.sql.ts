@@ -1,5 +1,5 @@
 import { SqlClient } from "@effect/sql"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { findAll } from "../database/Rows.ts"
 import { makeAnswering } from "../database/WorkHintsRepo.ts"
 import { delayedCode } from "../model/PublishState.ts"
@@ -14,6 +14,8 @@ import { metrics } from "../telemetry/Metrics.ts"
  */
 const waits = ["running", "retry", "import", "unlinked", "worker"] as const
 
+const Row = Schema.Struct({ ...BacklogRow.fields, stores: Schema.Number })
+
 /**
  * Sets the gauges of pending publishes, of all accounts whose node answers. A publish that runs, or is repeated, is as old as its first
  * attempt: the time in the queue before it is no fault of the store's platform.
@@ -21,14 +23,14 @@ const waits = ["running", "retry", "import", "unlinked", "worker"] as const
 export const makeReadPublishBacklog = Effect.map(
   Effect.all([SqlClient.SqlClient, makeAnswering]),
   ([sql, answering]) => {
-    const read = findAll(BacklogRow)(
+    const read = findAll(Row)(
       () => sql`
-      SELECT w.wait AS name, count(*) AS count,
+      SELECT w.wait AS name, count(*) AS count, count(DISTINCT w.store_id) AS stores,
              extract(epoch FROM app_now() - min(
                CASE WHEN w.wait IN ('running', 'retry') THEN coalesce(w.begun_at, w.asked_at) ELSE w.asked_at END
              ))::float8 AS age
       FROM (
-        SELECT p.asked_at, a.started_at AS begun_at,
+        SELECT p.store_id, p.asked_at, a.started_at AS begun_at,
                CASE
                  WHEN p.lease_until > app_now() AND p.error ->> 'code' = ${delayedCode} THEN 'retry'
                  WHEN p.lease_until > app_now() THEN 'running'
@@ -48,8 +50,10 @@ export const makeReadPublishBacklog = Effect.map(
       ) w
       GROUP BY w.wait`
     )
-    return Effect.map(Effect.suspend(read), (rows) =>
+    return Effect.map(Effect.suspend(read), (rows) => {
       setBacklog(rows, waits, { count: metrics.publishes, age: metrics.publishAge })
-    )
+      const ofStores = rows.map((row) => ({ ...row, count: row.stores }))
+      setBacklog(ofStores, waits, { count: metrics.publishStores })
+    })
   }
 )

@@ -229,6 +229,7 @@ export const metrics = {
     "1: the catalog_publishes, catalog_drops, catalog_imports, catalog_jobs and catalog_webhook metrics are current, without accounts whose node does not answer. 0: they could not be read in time and are old."
   ),
   publishes: gauge("catalog_publishes_pending", "Pending publishes of all accounts, by what they wait for.", "wait"),
+  publishStores: gauge("catalog_publish_stores", "Stores with pending publishes, by what these wait for.", "wait"),
   publishAge: gauge(
     "catalog_publish_oldest_age_seconds",
     "Age of the oldest pending publish, by what it waits for: since its first attempt if it is running or waits for a retry, else since its request; 0 if there is none.",

@@ -274,6 +274,7 @@ for (const { absent, layer: database, name } of engines)
           assert.strictEqual(sumOf(families, "catalog_backlog_read"), 1)
           assert.deepStrictEqual(of("catalog_publishes_pending", "wait", waits), [2, 5, 2, 1, 1])
           assert.deepStrictEqual(minutes(of("catalog_publish_oldest_age_seconds", "wait", waits)), [7, 10, 20, 30, 40])
+          assert.deepStrictEqual(of("catalog_publish_stores", "wait", waits), [2, 4, 2, 1, 1])
           assert.deepStrictEqual(of("catalog_drops_due", "wait", ["worker", "import"]), [1, 1])
           assert.deepStrictEqual(minutes(of("catalog_drop_lateness_seconds", "wait", ["worker", "import"])), [15, 5])
           const phases = ["fetching", "reviewing", "applying"]
