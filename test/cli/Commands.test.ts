@@ -468,8 +468,8 @@ describe("help", () => {
 outcome.
 
 Usage
-  catalog publish [--all] [--store DOMAIN] [--again] [--account ACCOUNT_ID]
-    [--json] [<ENTITY>]
+  catalog publish [--all] [--store DOMAIN] [--again] [--cancel]
+    [--account ACCOUNT_ID] [--json] [<ENTITY>]
 
 Arguments
   <ENTITY>  Id of a product, variant, collection or media file, or its handle or
@@ -482,6 +482,8 @@ Options
                         entity.
   --again               Publish even if nothing changed since the store last
                         accepted it.
+  --cancel              Cancel the publishes of the entity that wait, if they
+                        cannot have reached a store.
   --account ACCOUNT_ID  Id of the account. Needed only if there are several.
   --json                Print only one JSON object on stdout.
 `
