@@ -18,7 +18,6 @@ const withValues = <E extends { readonly attributes: object }>(
 
 const refusal = (code: string, message: string, field: string) => ({ _tag: "PlatformRefused", code, message, field })
 
-const noTitle = refusal("BLANK_TITLE", "The title must not be blank.", "title")
 const noColour = refusal(
   "OPTION_VALUE_MISSING",
   "The variant JUMPER-M has no value for the option Colour.",
@@ -44,8 +43,6 @@ const colourful = (other: string) => {
 }
 
 const refused: Readonly<Record<string, readonly [object, Publication]>> = {
-  "a product with a blank title": [noTitle, withValues(aProduct(), { title: " \t" })],
-  "a collection with a blank title": [noTitle, aCollection([], { title: " " })],
   "a new product with a variant without a value of an option": [noColour, colourful("")],
   "a new product with a variant with a blank value of an option": [noColour, colourful(" ")],
   "a product with a picture whose address is too long": [tooLong, { ...aProduct(), media: [longPicture] }],

@@ -173,7 +173,6 @@ export const messages: ReadonlyArray<Sentence> = [
   "the languages of the store cannot be read",
   "sales channels are not shown",
   "new products and collections are put on no sales channel",
-  "The title must not be blank.",
   "The variant {variant} has no value for the option {option}.",
   "The address of the file {name} has more than {count} characters, which stores do not take.",
   "It was put on no sales channel, because the access token lacks the permission write_publications. Put it on its sales channels in the store.",

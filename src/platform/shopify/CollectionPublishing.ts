@@ -10,7 +10,6 @@ import { makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { awaitJob, orderMembers } from "./MemberOrder.ts"
 import { type DefineId, newMetafields, setMetafields } from "./Metafields.ts"
-import { blankTitle, failIfMisfit } from "./Misfits.ts"
 import { makeNewRecords } from "./NewRecords.ts"
 import { noId } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
@@ -122,7 +121,6 @@ export const makePublishCollection = (client: ShopifyClient, define: DefineId) =
 
   return (store: PlatformStore, publication: CollectionPublication) =>
     Effect.gen(function* () {
-      yield* failIfMisfit([blankTitle(publication)])
       yield* define(store, "COLLECTION")
       const current = yield* lookups.collection(store, publication)
       const input = Mapping.collectionInput(publication, current)

@@ -4,8 +4,8 @@ import { PlatformRefused } from "../PlatformErrors.ts"
 import type { PublishedEntity } from "../Publication.ts"
 import * as Mapping from "./Mapping.ts"
 
-// Values for which Shopify refuses a whole publish are refused before anything of it is sent. A blank metafield is not among them: Shopify
-// names it, and takes all others.
+// Values for which Shopify refuses a whole publish, without saying which, are refused before anything of it is sent. Shopify names a blank
+// title, and takes all values but a blank metafield.
 
 /** Shopify refuses longer addresses of files, and with a picture the whole product. */
 const maxAddress = 2_048
@@ -21,10 +21,6 @@ const nameOf = ({ attributes }: PublishedEntity) => valueOf(attributes, "sku") |
 export const failIfMisfit = (
   refusals: ReadonlyArray<PlatformRefused | undefined>
 ): Effect.Effect<void, PlatformRefused> => refusals.find((refusal) => refusal !== undefined) ?? Effect.void
-
-/** The refusal of a product or collection whose title is blank. */
-export const blankTitle = ({ attributes }: PublishedEntity): PlatformRefused | undefined =>
-  isBlank(valueOf(attributes, "title")) ? refuse("BLANK_TITLE", "The title must not be blank.", "title") : undefined
 
 /** The refusal of a variant without a value for one of these options of its product. */
 export const missingOptionValue = (

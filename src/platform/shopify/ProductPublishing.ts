@@ -11,7 +11,7 @@ import { giveFirstOption } from "./FirstOption.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type DefineId, newMetafields, setMetafields } from "./Metafields.ts"
-import { blankTitle, failIfMisfit, longAddress, missingOptionValue } from "./Misfits.ts"
+import { failIfMisfit, longAddress, missingOptionValue } from "./Misfits.ts"
 import { makeNewRecords } from "./NewRecords.ts"
 import { makeReadBack } from "./ReadBack.ts"
 import { failIfAny, mutate } from "./Refusals.ts"
@@ -58,7 +58,6 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
         return yield* new PlatformUnavailable({ reason: "processing" })
       const optionNames = Mapping.optionsOf(publication, publication.variants).map(({ name }) => name)
       yield* failIfMisfit([
-        blankTitle(publication),
         ...(isFirst ? publication.variants.map((variant) => missingOptionValue(variant, optionNames)) : []),
         ...publication.media.filter((_, index) => files[index] === null).map(longAddress)
       ])
