@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs"
 import { resolve } from "node:path"
-import { Command, Options } from "@effect/cli"
+import { Command, HelpDoc, Options, ValidationError } from "@effect/cli"
 import { Effect, Option, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { Job } from "../jobs/Job.ts"
@@ -196,10 +196,21 @@ const channels = Command.make(
   {
     domain,
     forNew: Options.optional(
-      textOption(
-        "for-new",
-        "CHANNELS",
-        "Where publishes put new products and collections: ids of sales channels, separated by commas; none; or default, which is the Online Store on Shopify. Records that the store has stay where they are."
+      Options.mapEffect(
+        textOption(
+          "for-new",
+          "CHANNELS",
+          "Where publishes put new products and collections: ids of sales channels, separated by commas; none; or default, which is the Online Store on Shopify. Records that the store has stay where they are."
+        ),
+        (text) => {
+          const chosen = channelsIn(text)
+          // An empty variable of a script must not mean `none`.
+          return chosen?.length === 0 && text !== "none"
+            ? Effect.fail(
+                ValidationError.invalidValue(HelpDoc.p("--for-new: give ids of sales channels, none or default"))
+              )
+            : Effect.succeed(chosen)
+        }
       )
     ),
     account,
@@ -207,11 +218,10 @@ const channels = Command.make(
   },
   ({ account, domain, forNew, json }) =>
     Effect.gen(function* () {
-      const choose = Option.map(forNew, channelsIn)
       const { channels, chosen, store } = yield* (yield* AdminClient).storeChannels({
         account,
         store: domain,
-        ...(Option.isSome(choose) && { choose: choose.value })
+        ...(Option.isSome(forNew) && { choose: forNew.value })
       })
       yield* answer(json, { store_id: store.id, domain: store.domain, channels, for_new: chosen ?? "default" }, [
         ...channels.map(({ id, name }) => `${id}  ${name}${chosen?.includes(id) === true ? "  (new records)" : ""}`),

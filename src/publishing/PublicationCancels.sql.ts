@@ -1,10 +1,10 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Effect, Option, Schema } from "effect"
-import { findAll, findOne, withoutChecks } from "../database/Rows.ts"
+import { Effect, Schema } from "effect"
+import { findAll, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
 import { cancelledCode, PublishError } from "../model/PublishState.ts"
-import { OpenPublication } from "./PublicationRecord.ts"
+import { OpenPublication, outcomeActions } from "./PublicationRecord.ts"
 import type { PublicationCancels } from "./PublicationsRepo.ts"
 
 /** Statements that cancel publishes. */
@@ -33,13 +33,18 @@ export const makePublicationCancels = (sql: SqlClient): PublicationCancels => {
       ORDER BY p.sequence`
   )
 
-  const lastFailure = findOne(Schema.Struct({ state: Schema.String, error: Schema.NullOr(PublishError) }))(
-    (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
-      SELECT p.state, p.error FROM publication p
-      WHERE p.account_id = ${accountId} AND p.entity_id = ${entityId} AND p.store_id = ${storeId}
-        AND p.state <> 'pending' AND p.error ->> 'code' IS DISTINCT FROM ${cancelledCode}
-      ORDER BY p.sequence DESC
-      LIMIT 1`
+  // The history has the outcomes also of publications that were deleted, and of entities that another one included.
+  const lastFailures = findAll(Schema.Struct({ id: EntityId, error: PublishError }))(
+    (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>) => sql`
+      SELECT k.id, l.error FROM unnest(${ids}::uuid[]) AS k (id)
+      CROSS JOIN LATERAL (
+        SELECT h.action, h.error FROM entity_history h
+        WHERE h.account_id = ${accountId} AND h.entity_id = k.id AND h.store_id = ${storeId}
+          AND h.action = ANY(${outcomeActions}::text[]) AND h.error ->> 'code' IS DISTINCT FROM ${cancelledCode}
+        ORDER BY h.sequence DESC
+        LIMIT 1
+      ) l
+      WHERE l.action = 'publish_failed'`
   )
 
   return {
@@ -55,10 +60,7 @@ export const makePublicationCancels = (sql: SqlClient): PublicationCancels => {
           UPDATE publication p SET state = 'failed', finished_at = app_now(), error = ${JSON.stringify(error)}::jsonb
           WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[]) AND p.state = 'pending' AND p.claim IS NULL`)
       ),
-    lastFailure: (...request) =>
-      Effect.map(
-        lastFailure(...request),
-        Option.match({ onNone: () => null, onSome: ({ error, state }) => (state === "failed" ? error : null) })
-      )
+    lastFailures: (...request) =>
+      Effect.map(lastFailures(...request), (rows) => new Map(rows.map(({ id, error }) => [id, error])))
   }
 }

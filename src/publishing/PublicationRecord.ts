@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import type { HistoryAction } from "../drafts/History.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
@@ -65,6 +66,14 @@ export const PublicationRecord = Schema.Struct({
   error: Schema.NullOr(PublishError)
 })
 export type PublicationRecord = typeof PublicationRecord.Type
+
+/** The actions in an entity's history after which the outcomes of earlier publishes to the store say nothing about it. */
+export const outcomeActions: ReadonlyArray<typeof HistoryAction.Type> = [
+  "published",
+  "publish_failed",
+  "added_to_store",
+  "removed_from_store"
+]
 
 /** An open publication of an entity, which the transaction has locked. `outcomes`: of its attempts; null: one has not ended. */
 export const OpenPublication = Schema.Struct({

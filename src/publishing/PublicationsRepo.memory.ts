@@ -11,7 +11,7 @@ import { type MemoryPublication, publicationsOf } from "./MemoryPublication.memo
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.memory.ts"
-import { answeredOutcomes, type PublishAttempt } from "./PublicationRecord.ts"
+import { answeredOutcomes, outcomeActions, type PublishAttempt } from "./PublicationRecord.ts"
 import { type PublicationCancels, type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
@@ -247,10 +247,18 @@ const makeCancels = (store: Store): PublicationCancels => {
           )
         }))
       ),
-    lastFailure: (...request) =>
-      Effect.map(ofEntity(...request), (all) => {
-        const last = all.findLast((each) => !isOpen(each) && each.error?.code !== cancelledCode)
-        return last?.state === "failed" ? last.error : null
+    lastFailures: (accountId, storeId, ids) =>
+      Effect.map(Ref.get(store), (state) => {
+        const outcomes = (state.get(accountId)?.history ?? []).filter(
+          ({ action, error, store_id }) =>
+            store_id === storeId && outcomeActions.includes(action) && error?.code !== cancelledCode
+        )
+        return new Map(
+          ids.flatMap((id) => {
+            const last = outcomes.findLast(({ entityId }) => entityId === id)
+            return last?.action === "publish_failed" && last.error !== null ? [[id, last.error] as const] : []
+          })
+        )
       })
   }
 }

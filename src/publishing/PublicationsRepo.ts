@@ -51,7 +51,7 @@ export interface NewestPublication {
 /** The members that cancel publishes. */
 export type PublicationCancels = Pick<
   Context.Tag.Service<PublicationsRepo>,
-  "cancel" | "lastFailure" | "lockOpen" | "openEntities"
+  "cancel" | "lastFailures" | "lockOpen" | "openEntities"
 >
 
 /** The members that request publishes. */
@@ -214,12 +214,15 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       ids: ReadonlyArray<PublicationId>,
       error: PublishError
     ) => Effect.Effect<void>
-    /** Why the last publish of an entity to a store failed that has ended and was not cancelled; null: it did not fail, or is not known. */
-    readonly lastFailure: (
+    /**
+     * Those of these entities whose last publish to a store failed, and why. Cancelled publishes, and those before the entity was added to the
+     * store, do not count.
+     */
+    readonly lastFailures: (
       accountId: AccountId,
-      entityId: EntityId,
-      storeId: StoreId
-    ) => Effect.Effect<PublishError | null>
+      storeId: StoreId,
+      entityIds: ReadonlyArray<EntityId>
+    ) => Effect.Effect<ReadonlyMap<EntityId, PublishError>>
     /** Store versions of a kind, in all accounts, with the status `pending` but without a publication. At most 1,000. */
     readonly orphans: (
       kind: EntityKind

@@ -7,7 +7,7 @@ import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
-import type { EntityId, StoreId } from "../model/Ids.ts"
+import { type EntityId, nilUuid, PublicationId, type StoreId } from "../model/Ids.ts"
 import { cancelledCode, type PublishError } from "../model/PublishState.ts"
 import { includedIds } from "./PublicationContent.ts"
 import type { OpenPublication } from "./PublicationRecord.ts"
@@ -16,6 +16,12 @@ import type { PublishSignal } from "./PublishSignal.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
 
 const cancelled: PublishError = { code: cancelledCode, message: "The publish was cancelled before it was sent." }
+
+/** No publication has this id. */
+const nilPublication = PublicationId.make(nilUuid)
+
+const waitsWithAnother =
+  "it is published together with another record, such as its product: cancel the publish of that one"
 
 const nothingWaits = "no publish to this store waits: there is nothing to cancel"
 
@@ -54,7 +60,13 @@ export const makeCancelPublish = (signal: PublishSignal) =>
           locked.aggregates.get(id)?.versions.find((version) => version.storeId === storeId)
         if (versionOf(entityId) === undefined || !locked.storeIds.includes(storeId)) return yield* new NotFound()
         const open = yield* repo.lockOpen(accountId, entityId, storeId)
-        if (open.length === 0) return yield* ValidationFailed.at("", nothingWaits)
+        if (open.length === 0) {
+          const others = yield* repo.broughtAgain(accountId, storeId, [entityId], nilPublication)
+          return yield* ValidationFailed.at(
+            "",
+            others.get(entityId)?.isIncluded === true ? waitsWithAnother : nothingWaits
+          )
+        }
         const entityIds = [...new Set([entityId, ...open.flatMap(({ content }) => includedIds(content))])]
         // A request that was made since includes entities that are not locked.
         if (entityIds.some((id) => !expected.includes(id))) return false
@@ -64,22 +76,28 @@ export const makeCancelPublish = (signal: PublishSignal) =>
         yield* repo.cancel(accountId, ids, cancelled)
         const [first] = ids
         const brought = first === undefined ? new Map() : yield* repo.broughtAgain(accountId, storeId, entityIds, first)
-        const earlier = yield* repo.lastFailure(accountId, entityId, storeId)
+        const ownRequests =
+          first === undefined ? new Set() : yield* repo.requestedAgain(accountId, storeId, entityIds, first)
+        const failures = yield* repo.lastFailures(accountId, storeId, entityIds)
         const onStore = entityIds.filter((id) => versionOf(id) !== undefined)
         // Another publication saves an outcome of the entity, as after a failure.
-        const staysPending = (id: EntityId) => brought.get(id)?.isIncluded === true && versionOf(id)?.accepted === null
+        const staysPending = (id: EntityId) =>
+          ownRequests.has(id) || (brought.get(id)?.isIncluded === true && versionOf(id)?.accepted === null)
         const by = yield* history.nameOf(actor)
         yield* savePublishStates(
           accountId,
           locked,
           onStore
             .filter((id) => !staysPending(id))
-            .flatMap((id) => [
-              ...(brought.has(id) ? [CatalogChange.MarkMayBeLive({ entityId: id, storeId })] : []),
-              earlier !== null && id === entityId
-                ? CatalogChange.RefusePublish({ entityId: id, storeId, error: earlier })
-                : CatalogChange.CancelPublish({ entityId: id, storeId })
-            ]),
+            .flatMap((id) => {
+              const error = failures.get(id)
+              return [
+                ...(brought.has(id) ? [CatalogChange.MarkMayBeLive({ entityId: id, storeId })] : []),
+                error === undefined
+                  ? CatalogChange.CancelPublish({ entityId: id, storeId })
+                  : CatalogChange.RefusePublish({ entityId: id, storeId, error })
+              ]
+            }),
           Effect.forEach(
             open,
             (each) =>

@@ -33,6 +33,13 @@ describe.skipIf(!serverAnswers)("platform commands", () => {
             "The platform of Tern.demo.example now fails (refuse, 10 %).\nNext: catalog platform repair --store Tern.demo.example\n",
           stderr: ""
         })
+        // A blank list is an empty variable of a script: it must not mean `none`.
+        for (const blank of ["", " , "])
+          assert.deepStrictEqual(yield* run("store", "channels", "tern.demo.example", "--for-new", blank), {
+            code: 2,
+            stdout: "",
+            stderr: "--for-new: give ids of sales channels, none or default\n"
+          })
         yield* run("platform", "fail", "--store", "tern.demo.example", "--kind", "delay", "--delay", "7")
         assert.deepStrictEqual(yield* failures, [
           { kind: "delay", percent: 100, delay_millis: 7_000 },

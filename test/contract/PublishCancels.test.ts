@@ -208,6 +208,64 @@ for (const engine of featureServiceEngines) {
         )
       )
 
+      it.effect(
+        "an entity that a publish includes is cancelled with it, and has the state of its own publish before",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { picture, product, store, variant } = shop
+              const all = [product, variant, picture]
+              const { apply } = yield* CatalogChanges
+              const publishing = yield* Publishing
+              yield* fail(shop, "refuse")
+              yield* publish(shop)
+              yield* repair(shop)
+              yield* waiting(shop)
+              for (const each of [variant, picture]) {
+                const refused = yield* Effect.flip(publishing.cancel(each, store.id))
+                assert.deepStrictEqual("issues" in refused && refused.issues, [
+                  {
+                    path: "",
+                    message:
+                      "it is published together with another record, such as its product: cancel the publish of that one"
+                  }
+                ])
+              }
+              yield* cancel(shop)
+              for (const each of all) assert.deepStrictEqual(yield* stateOf(shop, each), [true, "failed"])
+              // The failures before they were taken off the store say nothing about them.
+              yield* apply(all.map((entityId) => CatalogChange.RemoveFromStore({ entityId, storeId: store.id })))
+              yield* apply(all.map((entityId) => CatalogChange.AddToStore({ entityId, storeId: store.id })))
+              yield* request(shop)
+              yield* cancel(shop)
+              for (const each of all) assert.deepStrictEqual(yield* stateOf(shop, each), [true, "never_published"])
+            })
+          )
+      )
+
+      it.effect("a picture that has a publish of its own stays pending", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, picture, product, store } = shop
+            const publishing = yield* Publishing
+            yield* request(shop)
+            yield* publishing.request(picture, store.id)
+            yield* cancel(shop)
+            assert.deepStrictEqual(yield* stateOf(shop, product), [true, "never_published"])
+            assert.deepStrictEqual(yield* stateOf(shop, picture), [true, "pending"])
+            yield* publishing.cancel(picture, store.id)
+            assert.deepStrictEqual(yield* stateOf(shop, picture), [true, "never_published"])
+            // Nothing was sent, so it can be taken off the store.
+            const { read } = yield* DraftsRepo
+            assert.isTrue(
+              Either.isRight(
+                yield* Effect.map(read(accountId, [product, picture], []), decideRemoval(picture, store.id))
+              )
+            )
+          })
+        )
+      )
+
       it.effect("a publish that is being sent, or that may have reached the store, is not cancelled", () =>
         inShop((shop) =>
           Effect.gen(function* () {

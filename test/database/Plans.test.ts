@@ -703,7 +703,7 @@ const publishing = (round: number) =>
     yield* repo.openEntities(accountId, entityId, storeId)
     yield* repo.lockOpen(accountId, entityId, storeId)
     yield* repo.cancel(accountId, [], { code: "CANCELLED", message: "Cancelled." })
-    yield* repo.lastFailure(accountId, entityId, storeId)
+    yield* repo.lastFailures(accountId, storeId, [entityId, collectionId])
     const claim = Effect.flatMap(
       repo.claim({ limit: 10, maxPerStore: 10, leaseSeconds: 60, only: round % 2 === 0 ? null : [id] }),
       (claimed) => Effect.fromNullable(claimed.find((each) => each.id === id))

@@ -139,6 +139,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "The drop ended before the store could take its values.",
   "The publish was cancelled before it was sent.",
   "no publish to this store waits: there is nothing to cancel",
+  "it is published together with another record, such as its product: cancel the publish of that one",
   "the publish is being sent at this moment: wait for its outcome, or try again",
   "the publish gives the store the values from before a drop: it cannot be cancelled",
   "the publish may have reached the store, so it cannot be cancelled: it ends when the store's platform answers, then the draft can be changed and published again",
