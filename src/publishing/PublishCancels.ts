@@ -60,7 +60,8 @@ export const makeCancelPublish = (signal: PublishSignal) =>
           locked.aggregates.get(id)?.versions.find((version) => version.storeId === storeId)
         if (versionOf(entityId) === undefined || !locked.storeIds.includes(storeId)) return yield* new NotFound()
         const open = yield* repo.lockOpen(accountId, entityId, storeId)
-        if (open.length === 0) {
+        const [first] = open
+        if (first === undefined) {
           const others = yield* repo.broughtAgain(accountId, storeId, [entityId], nilPublication)
           return yield* ValidationFailed.at(
             "",
@@ -74,10 +75,8 @@ export const makeCancelPublish = (signal: PublishSignal) =>
         if (refusal !== undefined) return yield* ValidationFailed.at("", refusal)
         const ids = open.map(({ id }) => id)
         yield* repo.cancel(accountId, ids, cancelled)
-        const [first] = ids
-        const brought = first === undefined ? new Map() : yield* repo.broughtAgain(accountId, storeId, entityIds, first)
-        const ownRequests =
-          first === undefined ? new Set() : yield* repo.requestedAgain(accountId, storeId, entityIds, first)
+        const brought = yield* repo.broughtAgain(accountId, storeId, entityIds, first.id)
+        const ownRequests = yield* repo.requestedAgain(accountId, storeId, entityIds, first.id)
         const failures = yield* repo.lastFailures(accountId, storeId, entityIds)
         const onStore = entityIds.filter((id) => versionOf(id) !== undefined)
         // Another publication saves an outcome of the entity, as after a failure.
