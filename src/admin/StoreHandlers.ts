@@ -25,12 +25,10 @@ export const StoreHandlers = StoreRpcs.toLayer(
     const stores = yield* Stores
 
     const toStoreChange = ({ job, missingPermissions = [], store }: BegunChange) => {
-      const adapter = Option.getOrUndefined(platforms.find(store.platform))
+      const found = platforms.find(store.platform)
+      const adapter = Option.getOrUndefined(found)
       const isVerified = adapter?.isVerified === true
-      const missing =
-        adapter === undefined
-          ? []
-          : permissionsNamed(adapter, missingPermissions).map(({ name, without }) => ({ name, without }))
+      const missing = permissionsNamed(found, missingPermissions).map(({ name, without }) => ({ name, without }))
       return { job, store, isVerified, options: isVerified ? linkOptions(adapter) : "", missing }
     }
 

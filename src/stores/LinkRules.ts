@@ -1,4 +1,4 @@
-import { Either, Redacted } from "effect"
+import { Either, Option, Redacted } from "effect"
 import { ValidationFailed } from "../model/Errors.ts"
 import type { StoreId } from "../model/Ids.ts"
 import { nameMisfit } from "../model/Name.ts"
@@ -138,12 +138,14 @@ export const credentialsOf = (
   return Either.right(credentials)
 }
 
-/** The permissions of a platform's credentials with these names. */
+/** The permissions of a platform's credentials with these names. None: this process has no adapter for the platform. */
 export const permissionsNamed = (
-  { fields }: PlatformDescription,
+  platform: Option.Option<PlatformDescription>,
   names: ReadonlyArray<string>
 ): ReadonlyArray<Permission> =>
-  fields.flatMap(({ permissions = [] }) => permissions).filter(({ name }) => names.includes(name))
+  Option.toArray(platform)
+    .flatMap(({ fields }) => fields.flatMap(({ permissions = [] }) => permissions))
+    .filter(({ name }) => names.includes(name))
 
 /** Whether the text is a host name: at least two labels of letters, digits and inner hyphens (RFC 1123). */
 export const isDomain = (text: string) =>

@@ -71,10 +71,7 @@ const hasTokenIn =
 const permissionsIn =
   ({ find }: PlatformRegistry["Type"]) =>
   (platform: string, { missingPermissions = [] }: Partial<CredentialTest> = {}) =>
-    Option.match(find(platform), {
-      onNone: () => [],
-      onSome: (adapter) => permissionsNamed(adapter, missingPermissions)
-    })
+    permissionsNamed(find(platform), missingPermissions)
 
 /** Why publishes to stores wait for their platforms. */
 const delaysIn = (
