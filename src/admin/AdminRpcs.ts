@@ -184,6 +184,12 @@ export const PublishEvent = Schema.Union(
 )
 export type PublishEvent = typeof PublishEvent.Type
 
+/** `refused`: stores for which no job was begun, and why. */
+const begunJobs = {
+  success: Schema.Struct({ jobs: Schema.Array(Job), refused: Schema.Array(Schema.String) }),
+  error: Schema.Union(NotFound, ValidationFailed, PimLocked)
+}
+
 /** Refusal and NotFound as for `DraftRpcs`. Refusal also: the entity is on no store. */
 export const PublishRpcs = RpcGroup.make(
   /** Publishes to one store or to all stores of the entity, and waits. `again`: publishes even if nothing has changed. */
@@ -204,18 +210,13 @@ export const PublishRpcs = RpcGroup.make(
       error: Schema.Union(NotFound, ValidationFailed, PimLocked)
     }
   ),
+  /** Begins a job for the store or, without `store`, for each store with publishes that wait. The answer is as for `publishAll`. */
+  accountRpc("cancelPublishes", { store: optionalText }, begunJobs),
   /**
    * Begins a job for the store or, without `store`, for each store with unpublished drafts. Returns the jobs, and why other stores
    * were refused. An error, such as another job that works on the store: no job was begun.
    */
-  accountRpc(
-    "publishAll",
-    { store: optionalText },
-    {
-      success: Schema.Struct({ jobs: Schema.Array(Job), refused: Schema.Array(Schema.String) }),
-      error: Schema.Union(NotFound, ValidationFailed, PimLocked)
-    }
-  )
+  accountRpc("publishAll", { store: optionalText }, begunJobs)
 )
 
 /** Events of a scan: the number of scanned entities, if it takes long, then its result. */

@@ -1,7 +1,8 @@
 import { Effect, Either, type Option } from "effect"
 import { Drafts } from "../drafts/Drafts.ts"
-import type { EntityId } from "../model/Ids.ts"
-import { isDelayed } from "../model/PublishState.ts"
+import type { Job } from "../jobs/Job.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
+import { isDelayed, nothingToCount, type PublishCounts } from "../model/PublishState.ts"
 import { filesOnly, type Store } from "../model/Store.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { PublishJobs } from "../publishing/PublishJobs.ts"
@@ -20,6 +21,20 @@ const resultOn = (store: Store, outcome: PublishResult["outcome"]): PublishResul
   attempts: 0,
   error: null
 })
+
+/** Begins a job for each of these stores. An error of the first one: no job was begun. */
+const beginEach = <E extends { readonly message: string }, R>(
+  all: ReadonlyArray<Store>,
+  begin: (storeId: StoreId) => Effect.Effect<Job, E, R>
+) =>
+  Effect.gen(function* () {
+    const [refusals, jobs] = yield* Effect.partition(all, ({ domain, id }) =>
+      Effect.mapError(begin(id), (error) => ({ domain, error }))
+    )
+    const [first] = refusals
+    if (first !== undefined && jobs.length === 0) return yield* Effect.fail(first.error)
+    return { jobs, refused: refusals.map(({ domain, error }) => `${domain}: ${error.message}`) }
+  })
 
 export const PublishHandlers = PublishRpcs.toLayer(
   Effect.gen(function* () {
@@ -43,27 +58,27 @@ export const PublishHandlers = PublishRpcs.toLayer(
         return on
       })
 
-    /** The named store or, without a name, all stores with drafts that can be published. */
-    const waitingStores = (named: Option.Option<string>) =>
+    /** The named store or, without a name, all stores with a platform whose counts are meant. */
+    const storesWith = (named: Option.Option<string>, isMeant: (counts: PublishCounts) => boolean) =>
       Effect.gen(function* () {
         if (named._tag === "Some") return [yield* findStore(named.value)]
         const counts = yield* stores.publishCounts
         return (yield* stores.list).filter(
-          ({ id, platform }) => platform !== filesOnly && (counts.get(id)?.pendingPublish ?? 0) > 0
+          ({ id, platform }) => platform !== filesOnly && isMeant(counts.get(id) ?? nothingToCount)
         )
       })
 
     return {
       publishAll: ({ store }) =>
-        Effect.gen(function* () {
-          const all = yield* waitingStores(store)
-          const [refusals, jobs] = yield* Effect.partition(all, ({ domain, id }) =>
-            Effect.mapError(publishJobs.all(id), (error) => ({ domain, error }))
-          )
-          const [first] = refusals
-          if (first !== undefined && jobs.length === 0) return yield* first.error
-          return { jobs, refused: refusals.map(({ domain, error }) => `${domain}: ${error.message}`) }
-        }),
+        Effect.flatMap(
+          storesWith(store, ({ pendingPublish }) => pendingPublish > 0),
+          (all) => beginEach(all, publishJobs.all)
+        ),
+      cancelPublishes: ({ store }) =>
+        Effect.flatMap(
+          storesWith(store, ({ pending }) => pending > 0),
+          (all) => beginEach(all, publishJobs.cancelAll)
+        ),
       cancelPublish: ({ entity, store: named }) =>
         Effect.gen(function* () {
           const id = yield* findEntity(entity)

@@ -67,10 +67,14 @@ const whyIncomplete = (job: Job, account: Option.Option<string>) => {
     : [`${job.title}: ${formatCount(failed)} failed. \`${hint("history ENTITY", account)}\` says why an entity failed.`]
 }
 
-/** Begins a job for each store with unpublished changes, and waits until all jobs have ended. RpcClientError: the process that ran the command ended. */
-export const publishAll = (account: Option.Option<string>, store: Option.Option<string>, json: boolean) =>
+/** Waits until all jobs have ended. `none`: what to say without jobs. RpcClientError: the process that ran the command ended. */
+const followAll = (
+  account: Option.Option<string>,
+  begun: { readonly jobs: ReadonlyArray<Job>; readonly refused: ReadonlyArray<string> },
+  none: string,
+  json: boolean
+) =>
   Effect.gen(function* () {
-    const begun = yield* (yield* AdminClient).publishAll({ account, store })
     const [lost, jobs] = yield* Effect.partition(begun.jobs, (job) => awaitJob(account, job))
     const cut = lost.find(({ _tag }) => _tag === "RpcClientError")
     if (cut !== undefined) return yield* cut
@@ -81,12 +85,22 @@ export const publishAll = (account: Option.Option<string>, store: Option.Option<
       ...jobs.flatMap((job) => whyIncomplete(job, account))
     ]
     if (json || done.length > 0 || failures.length === 0)
-      yield* answer(
-        json,
-        { jobs },
-        begun.jobs.length === 0 ? ["There is nothing to publish."] : done.flatMap((job) => linesOfJob(job, account))
-      )
+      yield* answer(json, { jobs }, begun.jobs.length === 0 ? [none] : done.flatMap((job) => linesOfJob(job, account)))
     if (failures.length > 0) return yield* new Refused({ message: failures.join(" "), isAnswered: true })
+  })
+
+/** Begins a job for each store with unpublished changes, and waits until all jobs have ended. */
+export const publishAll = (account: Option.Option<string>, store: Option.Option<string>, json: boolean) =>
+  Effect.gen(function* () {
+    const begun = yield* (yield* AdminClient).publishAll({ account, store })
+    return yield* followAll(account, begun, "There is nothing to publish.", json)
+  })
+
+/** Begins a job for each store with publishes that wait, and waits until all jobs have ended. */
+const cancelAll = (account: Option.Option<string>, store: Option.Option<string>, json: boolean) =>
+  Effect.gen(function* () {
+    const begun = yield* (yield* AdminClient).cancelPublishes({ account, store })
+    return yield* followAll(account, begun, "No publish waits: there is nothing to cancel.", json)
   })
 
 export const publishCommand = Command.make(
@@ -101,7 +115,9 @@ export const publishCommand = Command.make(
       Options.withDescription("Publish even if nothing changed since the store last accepted it.")
     ),
     cancel: Options.boolean("cancel").pipe(
-      Options.withDescription("Cancel the publishes of the entity that wait, if they cannot have reached a store.")
+      Options.withDescription(
+        "Cancel the publishes of the entity, or of all with --all, that wait and cannot have reached a store."
+      )
     ),
     account,
     json
@@ -109,11 +125,9 @@ export const publishCommand = Command.make(
   ({ account, again, all, cancel, entity: given, json, store }) =>
     Effect.gen(function* () {
       if (all) {
-        if (Option.isSome(given) || again || cancel)
-          return yield* new Refused({
-            message: "--all publishes every waiting draft: omit ENTITY, --again and --cancel."
-          })
-        return yield* publishAll(account, store, json)
+        if (Option.isSome(given) || again)
+          return yield* new Refused({ message: "--all is for every entity: omit ENTITY and --again." })
+        return yield* cancel ? cancelAll(account, store, json) : publishAll(account, store, json)
       }
       if (Option.isNone(given)) return yield* new Refused({ message: "Give ENTITY, or --all." })
       const entity = given.value

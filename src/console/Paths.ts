@@ -45,6 +45,7 @@ export const paths = {
   exportJsonl: "/exports/catalog.jsonl",
   publishStore: "/stores/publish",
   publishSelected: "/stores/publish-selected",
+  cancelPublishes: "/stores/cancel-publishes",
   publishListed: "/selection/publish",
   setSelected: "/selection/field",
   addSelected: "/selection/store",

@@ -17,6 +17,7 @@ export const JobKindName = Schema.Literal(
   "store_link",
   "publish_waiting",
   "publish_selected",
+  "publish_cancel",
   "account_deletion",
   "export",
   "bulk_change",
@@ -42,6 +43,7 @@ export const jobKinds: Readonly<
   },
   publish_waiting: { items: "entities", whyUncancellable: null },
   publish_selected: { items: "entities", whyUncancellable: null },
+  publish_cancel: { items: "publishes", whyUncancellable: null },
   account_deletion: {
     items: "rows",
     whyUncancellable: "the account's keys and users are deleted already. Let the job finish"
@@ -63,6 +65,11 @@ export const ownedKinds: ReadonlyArray<JobKindName> = ["import"]
 
 /** Kinds whose jobs request publishes to a store. */
 const publishingKinds: ReadonlyArray<JobKindName> = ["publish_waiting", "publish_selected"]
+
+/** Kinds whose jobs cannot go on when their store is unlinked, so unlinking cancels them. */
+const kindsOfLinkedStore: ReadonlyArray<JobKindName> = [...publishingKinds, "publish_cancel"]
+
+export const endsWithLink = ({ kind }: Pick<Job, "kind">): boolean => kindsOfLinkedStore.includes(kind)
 
 export const isPublishing = ({ kind }: Pick<Job, "kind">): boolean => publishingKinds.includes(kind)
 

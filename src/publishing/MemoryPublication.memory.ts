@@ -2,6 +2,7 @@ import { Effect, Ref } from "effect"
 import type { MemorySlices, MemoryState } from "../database/MemoryStore.memory.ts"
 import type { AccountId, PublicationId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
+import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import type { PublicationState, PublishAttempt } from "./PublicationRecord.ts"
 import type { NewPublication } from "./PublicationsRepo.ts"
 
@@ -37,3 +38,9 @@ export const emptyPublishing: Pick<MemorySlices, "outages" | "publications"> = {
 
 export const publicationsOf = (store: Ref.Ref<MemoryState>, accountId: AccountId) =>
   Effect.map(Ref.get(store), (state) => state.get(accountId)?.publications ?? [])
+
+export const isOpen = ({ state }: MemoryPublication): boolean => state === "pending"
+
+/** Whether a publication was requested until a time; null: until now. */
+export const isUntil = ({ requestedAt }: MemoryPublication, until: Timestamp | null): boolean =>
+  until === null || fromMillis(requestedAt) <= until

@@ -4,33 +4,48 @@ import { findAll, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
 import { cancelledCode, PublishError } from "../model/PublishState.ts"
-import { OpenPublication, outcomeActions } from "./PublicationRecord.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
+import { OpenPublication, outcomeActions, QueuePlace } from "./PublicationRecord.ts"
 import type { PublicationCancels } from "./PublicationsRepo.ts"
 
 /** Statements that cancel publishes. */
 export const makePublicationCancels = (sql: SqlClient): PublicationCancels => {
-  const openOf = (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
-    p.account_id = ${accountId} AND p.entity_id = ${entityId} AND p.store_id = ${storeId} AND p.state = 'pending'`
+  const openOf = (accountId: AccountId, entityIds: ReadonlyArray<EntityId>, storeId: StoreId) => sql`
+    p.account_id = ${accountId} AND p.entity_id = ANY(${entityIds}::uuid[]) AND p.store_id = ${storeId}
+    AND p.state = 'pending'`
+
+  const isUntil = (until: Timestamp | null) =>
+    sql`(${until}::timestamptz IS NULL OR p.asked_at <= ${until}::timestamptz)`
 
   const openEntities = findAll(Schema.Struct({ id: EntityId }))(
-    (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
+    (accountId: AccountId, entityIds: ReadonlyArray<EntityId>, storeId: StoreId) => sql`
       SELECT (c.item ->> 'entityId')::uuid AS id
       FROM publication p
       CROSS JOIN LATERAL jsonb_array_elements(coalesce(p.content -> 'carried', '[]')) AS c (item)
-      WHERE ${openOf(accountId, entityId, storeId)}`
+      WHERE ${openOf(accountId, entityIds, storeId)}`
   )
 
   // The attempts are read by a statement of their own, after the lock: the one that locks may have begun before the last attempt ended.
   const lockOpen = findAll(withoutChecks(OpenPublication))(
-    (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
-      SELECT p.id, p.draft_revision AS "draftRevision", p.content, p.drop_id AS "dropId", p.claim IS NOT NULL AS "isClaimed",
+    (accountId: AccountId, entityIds: ReadonlyArray<EntityId>, storeId: StoreId, until: Timestamp | null) => sql`
+      SELECT p.id, p.entity_id AS "entityId", p.draft_revision AS "draftRevision", p.content, p.drop_id AS "dropId",
+             p.claim IS NOT NULL AS "isClaimed",
              (
                SELECT coalesce(json_agg(a.outcome ORDER BY a.ordinal), '[]') FROM publish_attempt a
                WHERE a.account_id = ${accountId} AND a.publication_id = p.id
              ) AS outcomes
       FROM publication p
-      WHERE ${openOf(accountId, entityId, storeId)}
+      WHERE ${openOf(accountId, entityIds, storeId)} AND ${isUntil(until)}
       ORDER BY p.sequence`
+  )
+
+  const openBefore = findAll(Schema.Struct({ ...QueuePlace.fields, entityId: EntityId }))(
+    (accountId: AccountId, storeId: StoreId, until: Timestamp, before: QueuePlace | null, limit: number) => sql`
+      SELECT p.sequence, p.id, p.entity_id AS "entityId" FROM publication p
+      WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending' AND ${isUntil(until)}
+        AND ${before === null ? sql.literal("true") : sql`(p.sequence, p.id) < (${before.sequence}::bigint, ${before.id}::uuid)`}
+      ORDER BY p.sequence DESC, p.id DESC
+      LIMIT ${limit}`
   )
 
   // The history has the outcomes also of publications that were deleted, and of entities that another one included.
@@ -49,11 +64,12 @@ export const makePublicationCancels = (sql: SqlClient): PublicationCancels => {
 
   return {
     openEntities: (...request) => Effect.map(openEntities(...request), (rows) => rows.map(({ id }) => id)),
-    lockOpen: (...request) =>
-      sql`SELECT p.id FROM publication p WHERE ${openOf(...request)} ORDER BY p.id FOR UPDATE`.pipe(
-        orDie,
-        Effect.zipRight(lockOpen(...request))
-      ),
+    lockOpen: (accountId, entityIds, storeId, until) =>
+      sql`
+        SELECT p.id FROM publication p
+        WHERE ${openOf(accountId, entityIds, storeId)} AND ${isUntil(until)}
+        ORDER BY p.id FOR UPDATE`.pipe(orDie, Effect.zipRight(lockOpen(accountId, entityIds, storeId, until))),
+    openBefore,
     cancel: (accountId, ids, error) =>
       Effect.asVoid(
         orDie(sql`

@@ -75,9 +75,10 @@ export const outcomeActions: ReadonlyArray<typeof HistoryAction.Type> = [
   "removed_from_store"
 ]
 
-/** An open publication of an entity, which the transaction has locked. `outcomes`: of its attempts; null: one has not ended. */
+/** An open publication, which the transaction has locked. `outcomes`: of its attempts; null: one has not ended. */
 export const OpenPublication = Schema.Struct({
   id: PublicationId,
+  entityId: EntityId,
   draftRevision: Schema.Int,
   content: PublicationContent,
   dropId: Schema.NullOr(DropId),
@@ -86,6 +87,10 @@ export const OpenPublication = Schema.Struct({
   outcomes: Schema.Array(Schema.NullOr(AttemptOutcome))
 })
 export type OpenPublication = typeof OpenPublication.Type
+
+/** A place in the queue of a store. Publications that have no entity in common can have the same `sequence`. */
+export const QueuePlace = Schema.Struct({ sequence: Schema.Number, id: PublicationId })
+export type QueuePlace = typeof QueuePlace.Type
 
 /** An entity whose last publish to a store failed. */
 export const FailedPublication = Schema.Struct({

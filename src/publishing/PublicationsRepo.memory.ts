@@ -7,12 +7,13 @@ import { cancelledCode, delayOf, isDelayed } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
-import { type MemoryPublication, publicationsOf } from "./MemoryPublication.memory.ts"
+import { isOpen, isUntil, type MemoryPublication, publicationsOf } from "./MemoryPublication.memory.ts"
+import { makePublicationCancels } from "./PublicationCancels.memory.ts"
 import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.memory.ts"
-import { answeredOutcomes, outcomeActions, type PublishAttempt } from "./PublicationRecord.ts"
-import { type PublicationCancels, type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
+import { answeredOutcomes, type PublishAttempt } from "./PublicationRecord.ts"
+import { type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerPublicationsRepoMemory = Layer.effect(
@@ -20,7 +21,7 @@ export const layerPublicationsRepoMemory = Layer.effect(
   Effect.map(MemoryStore, (store) => ({
     ...makeRequests(store),
     ...makePendingScans(store),
-    ...makeCancels(store),
+    ...makePublicationCancels(store),
     claim: makeClaim(store),
     ...makeClaimWrites(store),
     ...makePublicationOutcomes(store)
@@ -29,8 +30,6 @@ export const layerPublicationsRepoMemory = Layer.effect(
 
 type Repo = Context.Tag.Service<PublicationsRepo>
 type Store = Ref.Ref<MemoryState>
-
-const isOpen = ({ state }: MemoryPublication) => state === "pending"
 
 const overlap = (left: MemoryPublication, right: MemoryPublication) =>
   left.storeId === right.storeId && left.entityIds.some((id) => right.entityIds.includes(id))
@@ -168,8 +167,7 @@ const makePendingScans = (
     Effect.gen(function* () {
       const all = yield* publicationsOf(store, accountId)
       const now = fromMillis(yield* Clock.currentTimeMillis)
-      const isMeant = (each: MemoryPublication) =>
-        isOpen(each) && each.storeId === storeId && (until === null || fromMillis(each.requestedAt) <= until)
+      const isMeant = (each: MemoryPublication) => isOpen(each) && each.storeId === storeId && isUntil(each, until)
       const meant = all.filter(isMeant)
       const delays = meant.flatMap(({ error }) => delayOf(error) ?? [])
       return { count: meant.length, delay: delays.sort()[0] ?? null, now }
@@ -216,52 +214,6 @@ const makePendingScans = (
       )
     )
 })
-
-const makeCancels = (store: Store): PublicationCancels => {
-  const ofEntity = (accountId: AccountId, entityId: EntityId, storeId: StoreId) =>
-    Effect.map(publicationsOf(store, accountId), (all) =>
-      all.filter((each) => each.entityId === entityId && each.storeId === storeId)
-    )
-  return {
-    openEntities: (...request) =>
-      Effect.map(ofEntity(...request), (all) => all.filter(isOpen).flatMap(({ content }) => includedIds(content))),
-    lockOpen: (...request) =>
-      Effect.map(ofEntity(...request), (all) =>
-        all.filter(isOpen).map(({ attempts, claim, content, draftRevision, dropId, id }) => ({
-          id,
-          draftRevision,
-          content,
-          dropId,
-          isClaimed: claim !== null,
-          outcomes: attempts.map(({ outcome }) => outcome)
-        }))
-      ),
-    cancel: (accountId, ids, error) =>
-      Effect.flatMap(Clock.currentTimeMillis, (finishedAt) =>
-        updateAccount(store, accountId, (account) => ({
-          ...account,
-          publications: account.publications.map((each) =>
-            ids.includes(each.id) && isOpen(each) && each.claim === null
-              ? { ...each, state: "failed" as const, finishedAt, error }
-              : each
-          )
-        }))
-      ),
-    lastFailures: (accountId, storeId, ids) =>
-      Effect.map(Ref.get(store), (state) => {
-        const outcomes = (state.get(accountId)?.history ?? []).filter(
-          ({ action, error, store_id }) =>
-            store_id === storeId && outcomeActions.includes(action) && error?.code !== cancelledCode
-        )
-        return new Map(
-          ids.flatMap((id) => {
-            const last = outcomes.findLast(({ entityId }) => entityId === id)
-            return last?.action === "publish_failed" && last.error !== null ? [[id, last.error] as const] : []
-          })
-        )
-      })
-  }
-}
 
 const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: number) =>
   isOpen(publication) &&

@@ -19,7 +19,8 @@ import type {
   PendingCount,
   PendingEntity,
   PublicationRecord,
-  PublishAttempt
+  PublishAttempt,
+  QueuePlace
 } from "./PublicationRecord.ts"
 import { makePublicationRequests } from "./PublicationRequests.sql.ts"
 
@@ -51,7 +52,7 @@ export interface NewestPublication {
 /** The members that cancel publishes. */
 export type PublicationCancels = Pick<
   Context.Tag.Service<PublicationsRepo>,
-  "cancel" | "lastFailures" | "lockOpen" | "openEntities"
+  "cancel" | "lastFailures" | "lockOpen" | "openBefore" | "openEntities"
 >
 
 /** The members that request publishes. */
@@ -196,18 +197,30 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       state: "published" | "failed",
       error: PublishError | null
     ) => Effect.Effect<boolean>
-    /** The entities that the open publications of an entity to a store include. */
+    /** The entities that the open publications of these entities to a store include. */
     readonly openEntities: (
       accountId: AccountId,
-      entityId: EntityId,
+      entityIds: ReadonlyArray<EntityId>,
       storeId: StoreId
     ) => Effect.Effect<ReadonlyArray<EntityId>>
-    /** The open publications of an entity to a store, oldest first. No process can claim them until the transaction ends. */
+    /**
+     * The open publications of these entities to a store that were requested until a time (null: until now), oldest first. No process can
+     * claim them until the transaction ends.
+     */
     readonly lockOpen: (
       accountId: AccountId,
-      entityId: EntityId,
-      storeId: StoreId
+      entityIds: ReadonlyArray<EntityId>,
+      storeId: StoreId,
+      until: Timestamp | null
     ) => Effect.Effect<ReadonlyArray<OpenPublication>>
+    /** The open publications to a store that were requested until a time, newest first, from those before a place (null: from the newest). */
+    readonly openBefore: (
+      accountId: AccountId,
+      storeId: StoreId,
+      until: Timestamp,
+      before: QueuePlace | null,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<QueuePlace & { readonly entityId: EntityId }>>
     /** Ends publications that `lockOpen` has locked, and that no attempt holds, as failed. */
     readonly cancel: (
       accountId: AccountId,

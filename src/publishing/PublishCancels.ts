@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { afterCommit } from "../database/CommitHooks.ts"
 import { Transaction } from "../database/Transaction.ts"
-import { CatalogChange } from "../drafts/CatalogChange.ts"
+import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
@@ -9,6 +9,7 @@ import { CurrentActor } from "../model/Actor.ts"
 import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type EntityId, nilUuid, PublicationId, type StoreId } from "../model/Ids.ts"
 import { cancelledCode, type PublishError } from "../model/PublishState.ts"
+import type { Timestamp } from "../model/Timestamp.ts"
 import { includedIds } from "./PublicationContent.ts"
 import type { OpenPublication } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
@@ -23,7 +24,7 @@ const nilPublication = PublicationId.make(nilUuid)
 const waitsWithAnother =
   "it is published together with another record, such as its product: cancel the publish of that one"
 
-const nothingWaits = "no publish to this store waits: there is nothing to cancel"
+export const nothingWaits = "no publish to this store waits: there is nothing to cancel"
 
 /** Why a publication cannot be cancelled; undefined: it certainly has not reached the store. */
 const whyUncancellable = ({ content, dropId, isClaimed, outcomes }: OpenPublication): string | undefined => {
@@ -37,95 +38,151 @@ const whyUncancellable = ({ content, dropId, isClaimed, outcomes }: OpenPublicat
     : "the publish may have reached the store, so it cannot be cancelled: it ends when the store's platform answers, then the draft can be changed and published again"
 }
 
-/**
- * Cancels the open publications of an entity to a store, if none of them can have reached it. The versions get the state of the publish
- * before. A publication that a process claims at the same moment is not cancelled.
- */
-export const makeCancelPublish = (signal: PublishSignal) =>
+/** The entities to which the outcomes of publications are written. */
+const entitiesOf = (open: ReadonlyArray<OpenPublication>) => [
+  ...new Set(open.flatMap(({ content, entityId }) => [entityId, ...includedIds(content)]))
+]
+
+/** Ends the open publications of entities to a store, under the locks of all entities that they include. */
+const makeCancelLocked = Effect.gen(function* () {
+  const history = yield* HistoryRepo
+  const repo = yield* PublicationsRepo
+  const savePublishStates = yield* makeSavePublishStates
+
+  /** Ends these publications. The versions get the state of the publish before. */
+  const end = (storeId: StoreId, locked: LockedCatalog, open: ReadonlyArray<OpenPublication>) =>
+    Effect.gen(function* () {
+      const actor = yield* CurrentActor
+      const { accountId } = actor
+      const versionOf = (id: EntityId) =>
+        locked.aggregates.get(id)?.versions.find((version) => version.storeId === storeId)
+      yield* repo.cancel(
+        accountId,
+        open.map(({ id }) => id),
+        cancelled
+      )
+      const entityIds = entitiesOf(open)
+      const brought = yield* repo.broughtAgain(accountId, storeId, entityIds, nilPublication)
+      const ownRequests = yield* repo.requestedAgain(accountId, storeId, entityIds, nilPublication)
+      const failures = yield* repo.lastFailures(accountId, storeId, entityIds)
+      // Another publication saves an outcome of the entity, as after a failure.
+      const staysPending = (id: EntityId) =>
+        ownRequests.has(id) || (brought.get(id)?.isIncluded === true && versionOf(id)?.accepted === null)
+      const by = yield* history.nameOf(actor)
+      yield* savePublishStates(
+        accountId,
+        locked,
+        entityIds
+          .filter((id) => versionOf(id) !== undefined && !staysPending(id))
+          .flatMap((id) => {
+            const error = failures.get(id)
+            return [
+              ...(brought.has(id) ? [CatalogChange.MarkMayBeLive({ entityId: id, storeId })] : []),
+              error === undefined
+                ? CatalogChange.CancelPublish({ entityId: id, storeId })
+                : CatalogChange.RefusePublish({ entityId: id, storeId, error })
+            ]
+          }),
+        history.recordPublishes(
+          accountId,
+          by,
+          null,
+          open.flatMap((each) =>
+            toPublishEvents(
+              { ...each, storeId },
+              [each.entityId, ...includedIds(each.content)].filter((id) => locked.aggregates.has(id)),
+              "publish_failed",
+              cancelled
+            )
+          )
+        )
+      )
+    })
+
+  /** `lockedIds`: the entities that are locked. Undefined: a request that was made since includes others. `until`: as for `lockOpen`. */
+  return (
+    entityIds: ReadonlyArray<EntityId>,
+    storeId: StoreId,
+    until: Timestamp | null,
+    locked: LockedCatalog,
+    lockedIds: ReadonlyArray<EntityId>
+  ) =>
+    Effect.gen(function* () {
+      const { accountId } = yield* CurrentActor
+      const open = yield* repo.lockOpen(accountId, entityIds, storeId, until)
+      if (entitiesOf(open).some((id) => !lockedIds.includes(id))) return undefined
+      const kept = new Map(
+        open.flatMap((each) => {
+          const why = whyUncancellable(each)
+          return why === undefined ? [] : [[each.entityId, why] as const]
+        })
+      )
+      const ended = open.filter(({ entityId }) => !kept.has(entityId))
+      if (ended.length > 0) yield* end(storeId, locked, ended)
+      return { kept, ended, newest: new Map(open.map(({ entityId, id }) => [entityId, id])) }
+    })
+})
+
+/** Cancels open publications, if none of those of an entity can have reached the store. One that a process claims meanwhile is not cancelled. */
+export const makePublishCancels = (signal: PublishSignal) =>
   Effect.gen(function* () {
+    const cancelLocked = yield* makeCancelLocked
     const drafts = yield* DraftsRepo
-    const history = yield* HistoryRepo
     const importLock = yield* ImportLockRepo
     const repo = yield* PublicationsRepo
-    const savePublishStates = yield* makeSavePublishStates
     const transaction = yield* Transaction
 
-    const cancelLocked = (entityId: EntityId, storeId: StoreId, expected: ReadonlyArray<EntityId>) =>
-      Effect.gen(function* () {
-        const actor = yield* CurrentActor
-        const { accountId } = actor
-        if ((yield* importLock.share(accountId))._tag === "Some") return yield* new PimLocked()
-        const locked = yield* drafts.lock(accountId, expected, [])
-        const versionOf = (id: EntityId) =>
-          locked.aggregates.get(id)?.versions.find((version) => version.storeId === storeId)
-        if (versionOf(entityId) === undefined || !locked.storeIds.includes(storeId)) return yield* new NotFound()
-        const open = yield* repo.lockOpen(accountId, entityId, storeId)
-        const [first] = open
-        if (first === undefined) {
-          const others = yield* repo.broughtAgain(accountId, storeId, [entityId], nilPublication)
-          return yield* ValidationFailed.at(
-            "",
-            others.get(entityId)?.isIncluded === true ? waitsWithAnother : nothingWaits
-          )
-        }
-        const entityIds = [...new Set([entityId, ...open.flatMap(({ content }) => includedIds(content))])]
-        // A request that was made since includes entities that are not locked.
-        if (entityIds.some((id) => !expected.includes(id))) return false
-        const refusal = open.map(whyUncancellable).find((why) => why !== undefined)
-        if (refusal !== undefined) return yield* ValidationFailed.at("", refusal)
-        const ids = open.map(({ id }) => id)
-        yield* repo.cancel(accountId, ids, cancelled)
-        const brought = yield* repo.broughtAgain(accountId, storeId, entityIds, first.id)
-        const ownRequests = yield* repo.requestedAgain(accountId, storeId, entityIds, first.id)
-        const failures = yield* repo.lastFailures(accountId, storeId, entityIds)
-        const onStore = entityIds.filter((id) => versionOf(id) !== undefined)
-        // Another publication saves an outcome of the entity, as after a failure.
-        const staysPending = (id: EntityId) =>
-          ownRequests.has(id) || (brought.get(id)?.isIncluded === true && versionOf(id)?.accepted === null)
-        const by = yield* history.nameOf(actor)
-        yield* savePublishStates(
-          accountId,
-          locked,
-          onStore
-            .filter((id) => !staysPending(id))
-            .flatMap((id) => {
-              const error = failures.get(id)
-              return [
-                ...(brought.has(id) ? [CatalogChange.MarkMayBeLive({ entityId: id, storeId })] : []),
-                error === undefined
-                  ? CatalogChange.CancelPublish({ entityId: id, storeId })
-                  : CatalogChange.RefusePublish({ entityId: id, storeId, error })
-              ]
-            }),
-          Effect.forEach(
-            open,
-            (each) =>
-              history.recordPublishes(
-                accountId,
-                by,
-                null,
-                toPublishEvents(
-                  { ...each, entityId, storeId },
-                  [entityId, ...includedIds(each.content)].filter((id) => locked.aggregates.has(id)),
-                  "publish_failed",
-                  cancelled
-                )
-              ),
-            { discard: true }
-          )
-        )
-        return true
-      })
-
-    return (entityId: EntityId, storeId: StoreId) =>
+    const cancelBatch = (storeId: StoreId, entityIds: ReadonlyArray<EntityId>, until: Timestamp | null) =>
       Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
-        yield* Effect.repeat(
-          Effect.flatMap(repo.openEntities(accountId, entityId, storeId), (ids) =>
-            transaction.run(cancelLocked(entityId, storeId, [...new Set([entityId, ...ids])]))
-          ),
-          { until: (isDone) => isDone }
-        )
-        yield* afterCommit(signal.notify)
+        if ((yield* importLock.share(accountId))._tag === "Some") return yield* new PimLocked()
+        const lockedIds = [...new Set([...entityIds, ...(yield* repo.openEntities(accountId, entityIds, storeId))])]
+        const locked = yield* drafts.lock(accountId, lockedIds, [])
+        if (!locked.storeIds.includes(storeId)) return yield* new NotFound()
+        const answer = yield* cancelLocked(entityIds, storeId, until, locked, lockedIds)
+        return answer === undefined ? undefined : { ...answer, locked }
       })
+
+    const cancelOne = (entityId: EntityId, storeId: StoreId) =>
+      Effect.gen(function* () {
+        const { accountId } = yield* CurrentActor
+        const answer = yield* cancelBatch(storeId, [entityId], null)
+        if (answer === undefined) return false
+        const { ended, kept, locked } = answer
+        const isOnStore = locked.aggregates.get(entityId)?.versions.some((version) => version.storeId === storeId)
+        if (isOnStore !== true) return yield* new NotFound()
+        const refusal = kept.get(entityId)
+        if (refusal !== undefined) return yield* ValidationFailed.at("", refusal)
+        if (ended.length > 0) return true
+        const others = yield* repo.broughtAgain(accountId, storeId, [entityId], nilPublication)
+        return yield* ValidationFailed.at(
+          "",
+          others.get(entityId)?.isIncluded === true ? waitsWithAnother : nothingWaits
+        )
+      })
+
+    return {
+      /**
+       * Cancels the publishes of an entity to a store that wait and were not sent. Its drafts stay, and can be published again.
+       *
+       * NotFound: the entity or the store does not exist, or the entity is not on the store. ValidationFailed: no publish waits, or one may
+       * have reached the store, or gives it the values from before a drop. PimLocked: an import locks the account.
+       */
+      cancel: Effect.fn("Publishing.cancel")((entityId: EntityId, storeId: StoreId) =>
+        Effect.repeat(transaction.run(cancelOne(entityId, storeId)), { until: (isDone) => isDone }).pipe(
+          Effect.zipLeft(afterCommit(signal.notify))
+        )
+      ),
+      /**
+       * Cancels the publishes of these entities to a store that were requested until a time, for a job. `kept`: the entities whose publishes
+       * go on, and why. `newest`: the newest of the publishes of each entity. Undefined: try again, because the entities of a publish have
+       * changed meanwhile.
+       *
+       * NotFound: no such store. PimLocked: as for `cancel`.
+       */
+      cancelEach: Effect.fn("Publishing.cancelEach")(
+        (storeId: StoreId, entityIds: ReadonlyArray<EntityId>, until: Timestamp) =>
+          Effect.zipLeft(cancelBatch(storeId, entityIds, until), afterCommit(signal.notify))
+      )
+    }
   })

@@ -12,12 +12,17 @@ import { Timestamp } from "../model/Timestamp.ts"
 import { Stores } from "../stores/Stores.ts"
 import { countsOf, FoundCursor, FoundInput, makeFoundStep, othersAfter } from "./FoundPublishes.ts"
 import { firstPlace, kindsOfPart, PendingPlace } from "./PendingRequests.ts"
+import { QueuePlace } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
+import { nothingWaits } from "./PublishCancels.ts"
 import { Publishing } from "./Publishing.ts"
 import { makeLockTargets } from "./PublishLocks.ts"
 import { makeWhyUnpublishable } from "./PublishRequests.ts"
 
 const WaitingInput = Schema.Struct({ storeId: StoreId })
+
+/** `until`: publishes that were requested later go on. */
+const CancelInput = Schema.Struct({ storeId: StoreId, until: Timestamp })
 
 /** `ids`: in the order in which they are requested. The first `products` of them are products. Those of other `kinds` do not exist for the job. */
 const SelectedInput = Schema.Struct({
@@ -49,6 +54,12 @@ const SelectedCursor = Schema.Union(
 type SelectedCursor = typeof SelectedCursor.Type
 
 const sizes = { first: 10, max: 200 }
+
+const titles = {
+  publish_waiting: (domain: string) => `Publish all changes to ${domain}`,
+  publish_selected: (domain: string, total: number) => `Publish ${total.toLocaleString("en")} selected to ${domain}`,
+  publish_cancel: (domain: string) => `Cancel the publishes to ${domain}`
+}
 
 /** Delay between queries of the outcomes of publishes. In an outage they are far away, and many jobs may wait for them. */
 const lookSeconds = 1
@@ -95,7 +106,39 @@ const makeNamedStep = Effect.gen(function* () {
     })
 })
 
-/** The kinds of jobs that request publishes to a store and wait for their outcomes. */
+/** Makes the function that cancels the next publishes of a store, the newest first: the queue begins with the oldest. */
+const makeCancelStep = Effect.gen(function* () {
+  const publishing = yield* Publishing
+  const repo = yield* PublicationsRepo
+
+  return ({ accountId, cursor, input: { storeId, until }, size }: StepInput<typeof CancelInput.Type, QueuePlace>) =>
+    Effect.gen(function* () {
+      const places = yield* repo.openBefore(accountId, storeId, until, cursor, size)
+      const last = places.at(-1)
+      if (last === undefined) return { _tag: "Progress", cursor: null, done: 0 } as const
+      const answer = yield* publishing.cancelEach(storeId, [...new Set(places.map(({ entityId }) => entityId))], until)
+      // The step is repeated, with the locks of its next transaction.
+      if (answer === undefined)
+        return { _tag: "Wait", why: "publishes that were changed meanwhile", seconds: 0 } as const
+      const { ended, kept, newest } = answer
+      const refused = places.filter(({ entityId }) => kept.has(entityId)).length
+      // An entity with several publishes is listed once, though they may be in several steps.
+      const listed = places.flatMap(({ entityId, id }) => (newest.get(entityId) === id ? [entityId] : []))
+      const errors = (yield* repo.entities(accountId, listed)).flatMap(({ id, kind, title }) => {
+        const message = kept.get(id)
+        return message === undefined ? [] : [{ item: `${kind} ${title}`, message }]
+      })
+      return {
+        _tag: "Progress",
+        cursor: { sequence: last.sequence, id: last.id },
+        done: ended.length + refused,
+        counts: { cancelled: ended.length, refused },
+        errors
+      } as const
+    })
+})
+
+/** The kinds of jobs that request publishes to a store and wait for their outcomes, or cancel them. */
 export const makePublishJobKinds = Effect.gen(function* () {
   const importLock = yield* ImportLockRepo
   const lockTargets = yield* makeLockTargets
@@ -103,6 +146,7 @@ export const makePublishJobKinds = Effect.gen(function* () {
   const repo = yield* PublicationsRepo
   const foundStep = yield* makeFoundStep
   const namedStep = yield* makeNamedStep
+  const cancelStep = yield* makeCancelStep
 
   /** A job waits for an import, and stops if the store is gone. */
   const orStop = <Cursor>(
@@ -205,7 +249,15 @@ export const makePublishJobKinds = Effect.gen(function* () {
       )
   })
 
-  return [waiting, selected]
+  const cancelling = anyKind({
+    name: "publish_cancel",
+    input: CancelInput,
+    cursor: QueuePlace,
+    sizes,
+    step: (step) => orStop(cancelStep(step))
+  })
+
+  return [waiting, selected, cancelling]
 })
 
 const make = Effect.gen(function* () {
@@ -228,18 +280,17 @@ const make = Effect.gen(function* () {
     })
 
   const begin = (
-    kind: "publish_waiting" | "publish_selected",
+    kind: "publish_waiting" | "publish_selected" | "publish_cancel",
     storeId: StoreId,
-    input: typeof WaitingInput.Type | typeof SelectedInput.Type | FoundInput,
+    input: typeof WaitingInput.Type | typeof SelectedInput.Type | FoundInput | typeof CancelInput.Type,
     total: number,
     id?: JobId
   ) =>
     Effect.gen(function* () {
       const store = yield* check(storeId)
-      const what = kind === "publish_waiting" ? "all changes" : `${total.toLocaleString("en")} selected`
       const begun = jobs.begin({
         kind,
-        title: `Publish ${what} to ${store.domain}`,
+        title: titles[kind](store.domain, total),
         subject: storeId,
         input,
         total,
@@ -284,6 +335,21 @@ const make = Effect.gen(function* () {
       return yield* begin("publish_waiting", storeId, { storeId }, total)
     }),
     selected,
+    /**
+     * Cancels all publishes to the store that wait and were not sent, and the job that requests more of them. ValidationFailed: also if
+     * no publish waits.
+     */
+    cancelAll: Effect.fn("PublishJobs.cancelAll")(function* (storeId: StoreId) {
+      const { accountId } = yield* CurrentActor
+      yield* check(storeId)
+      if ((yield* repo.pendingUntil(accountId, storeId, null)).count === 0)
+        return yield* ValidationFailed.at("", nothingWaits)
+      const open = Option.filter(yield* jobs.openOn(storeId), isPublishing)
+      // A job that has ended meanwhile is no hindrance.
+      if (Option.isSome(open)) yield* Effect.ignore(jobs.command("cancel", open.value.id))
+      const { count, now } = yield* repo.pendingUntil(accountId, storeId, null)
+      return yield* begin("publish_cancel", storeId, { storeId, until: now }, count)
+    }),
     /**
      * The job with the number of its publishes that have `failed` until now in its result. A job that publishes a selection is done when
      * all are requested, so its publishes fail later.

@@ -4,7 +4,7 @@ import type { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { makePendingRequests } from "./PendingRequests.ts"
 import type { PublicationRecord } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
-import { makeCancelPublish } from "./PublishCancels.ts"
+import { makePublishCancels } from "./PublishCancels.ts"
 import { defaultPublishingOptions, type PublishingOptions } from "./PublishingOptions.ts"
 import { makeRunQueue, makeWaitForOutcomes } from "./PublishQueue.ts"
 import { makePublishRequests } from "./PublishRequests.ts"
@@ -23,7 +23,7 @@ const make = (options: PublishingOptions) =>
     const signal = yield* makePublishSignal(options)
     const requests = yield* makePublishRequests(signal)
     const { adopt, countPending, listWaiting, requestBatch, requestEach } = yield* makePendingRequests(requests)
-    const cancelPublish = yield* makeCancelPublish(signal)
+    const cancels = yield* makePublishCancels(signal)
     const runQueue = yield* makeRunQueue(options, signal)
     const waitForOutcomes = yield* makeWaitForOutcomes(signal)
 
@@ -52,13 +52,7 @@ const make = (options: PublishingOptions) =>
        * values before are published again. `endsAt`: if an outage lasts until then, the publish fails.
        */
       requestValues: Effect.fn("Publishing.requestValues")(requests.requestValues),
-      /**
-       * Cancels the publishes of an entity to a store that wait and were not sent. Its drafts stay, and can be published again.
-       *
-       * NotFound: the entity or the store does not exist, or the entity is not on the store. ValidationFailed: no publish waits, or one may
-       * have reached the store, or gives it the values from before a drop. PimLocked: as for `request`.
-       */
-      cancel: Effect.fn("Publishing.cancel")(cancelPublish),
+      ...cancels,
       /** Counts entities whose draft is unpublished on this store, by kind. NotFound: no such store. */
       pending: Effect.fn("Publishing.pending")(countPending),
       /** The first of them that are not requested yet, products first. NotFound: no such store. */

@@ -5,7 +5,7 @@ import { emptyNote } from "../drafts/ChangeNote.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { changesOfAll } from "../drafts/FeedChanges.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
-import { isPublishing, type Job } from "../jobs/Job.ts"
+import { endsWithLink, type Job } from "../jobs/Job.ts"
 import { makeJobRunner } from "../jobs/JobRunner.ts"
 import { Jobs } from "../jobs/Jobs.ts"
 import { CurrentActor, withAccountId } from "../model/Actor.ts"
@@ -288,10 +288,10 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
     const jobs = yield* Jobs
     const repo = yield* StoresRepo
 
-    /** Cancels the open job that publishes to the store. Its next step would be refused. */
+    /** Cancels the open job that publishes to the store, or cancels publishes to it. Its next step would be refused. */
     const cancelPublishing = (storeId: StoreId) =>
       Effect.gen(function* () {
-        const job = Option.filter(yield* jobs.openOn(storeId), isPublishing)
+        const job = Option.filter(yield* jobs.openOn(storeId), endsWithLink)
         if (Option.isSome(job)) yield* Effect.ignore(jobs.command("cancel", job.value.id))
       })
 

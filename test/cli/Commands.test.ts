@@ -482,8 +482,8 @@ Options
                         entity.
   --again               Publish even if nothing changed since the store last
                         accepted it.
-  --cancel              Cancel the publishes of the entity that wait, if they
-                        cannot have reached a store.
+  --cancel              Cancel the publishes of the entity, or of all with
+                        --all, that wait and cannot have reached a store.
   --account ACCOUNT_ID  Id of the account. Needed only if there are several.
   --json                Print only one JSON object on stdout.
 `

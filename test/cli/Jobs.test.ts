@@ -70,7 +70,7 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
         assert.strictEqual(yield* refusal("publish"), "Give ENTITY, or --all.")
         assert.strictEqual(
           yield* refusal("publish", "hat-0", "--all"),
-          "--all publishes every waiting draft: omit ENTITY, --again and --cancel."
+          "--all is for every entity: omit ENTITY and --again."
         )
         assert.strictEqual(
           yield* refusal("publish", "--all", "--store", "files.example"),

@@ -205,7 +205,7 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
     it.effect("--all fails if a publish failed or a store was refused, and follows the jobs of the other stores", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
-        const { json, run } = commandsWith({ DATABASE_URL })
+        const { json, refusal, run, said } = commandsWith({ DATABASE_URL })
         const account = String((yield* json("account", "create", "--name", "Mine")).account_id)
         for (const domain of [europe, gulf]) yield* json("store", "link", domain, "--platform", "demo")
         yield* json("store", "link", "files.example")
@@ -251,6 +251,48 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         const why = "the outcomes of publishes (1 left); the store's platform does not answer"
         assert.strictEqual(code, 0)
         assert.include(stderr.split("\n"), `Publish all changes to ${europe}: waits for ${why}.`)
+
+        // All publishes that wait are cancelled, and the job that requests more.
+        const nothing = "No publish waits: there is nothing to cancel."
+        assert.strictEqual(yield* said("publish", "--all", "--cancel"), nothing)
+        assert.strictEqual(
+          yield* refusal("publish", "--all", "--cancel", "--store", europe),
+          "no publish to this store waits: there is nothing to cancel"
+        )
+        assert.strictEqual(
+          yield* refusal("publish", "hat", "--all", "--cancel"),
+          "--all is for every entity: omit ENTITY and --again."
+        )
+        yield* json("platform", "fail", "--store", europe, "--kind", "error")
+        const { draft_revision } = yield* json("draft", "show", "hat")
+        yield* json("draft", "set", "hat", "--revision", String(draft_revision), "title=Cap")
+        const waiting = yield* Effect.fork(run("publish", "--all", "--store", europe))
+        const requested = Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            "SELECT 1 FROM publication WHERE state = 'pending' AND error ->> 'code' = 'PUBLISH_DELAYED'"
+          )
+        )
+        yield* Effect.repeat(requested, { until: (rows) => rows.length > 0, schedule: Schedule.spaced("50 millis") })
+        // An attempt that is under way is not cancelled.
+        const cancelled = yield* Effect.repeat(json("publish", "--all", "--cancel"), {
+          until: (answer) => JSON.stringify(answer).includes('"cancelled":1')
+        })
+        const [job = {}] = cancelled.jobs as ReadonlyArray<Json>
+        assert.deepInclude(job, {
+          kind: "publish_cancel",
+          title: `Cancel the publishes to ${europe}`,
+          state: "done",
+          done: 1,
+          result: { cancelled: 1, refused: 0 }
+        })
+        const ended2 = yield* Fiber.join(waiting)
+        assert.strictEqual(ended2.code, 1)
+        assert.match(ended2.stderr, new RegExp(`Publish all changes to ${europe} .*: cancelled`))
+        assert.match(
+          yield* said("jobs", "show", String(job.id)),
+          new RegExp(`^Cancel the publishes to ${europe} \\(${job.id}\\): done, 1 publishes\n`)
+        )
       })
     )
   })

@@ -128,6 +128,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /exports/products.csv",
     "POST /selection/publish",
     "POST /selection/schedule",
+    "POST /stores/cancel-publishes",
     "POST /stores/publish",
     "POST /stores/publish-selected"
   ],

@@ -245,7 +245,8 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
 
   it.effect("says why publishes to a store wait for its platform, also where they are requested", () =>
     Effect.gen(function* () {
-      const { accountId, actor, cookie, shop, stove } = yield* aMerchant
+      const { accountId, actor, cookie, files, shop, stove } = yield* aMerchant
+      const stranger = yield* aMerchant
       yield* Effect.flatMap(DemoShops, (shops) =>
         shops.fail({ accountId, storeId: shop.id }, { kind: "error", percent: 100, delayMillis: 0 })
       )
@@ -265,6 +266,32 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       assert.include(
         textOf(yield* assertPage(`/stores/publish?id=${shop.id}`, cookie)),
         `There is nothing to publish. 1 is being published already. ${why}`
+      )
+      // All publishes that wait can be cancelled there.
+      const page = yield* assertPage(`/stores/publish?id=${shop.id}`, cookie)
+      assert.include(textOf(page), "but for those of drops. Cancel all publishes that wait")
+      const { hidden } = sectionsOf(page.text, "/stores/cancel-publishes")
+      const cancelAll = (form = hidden) => ask("/stores/cancel-publishes", { cookie, form })
+      const begun = yield* cancelAll()
+      const job = begun.headers.get("location") ?? ""
+      assert.match(`${begun.status} ${job}`, /^303 \/jobs\/[0-9a-f-]{36}$/)
+      assert.strictEqual((yield* cancelAll()).headers.get("location"), job, "a second click finds the same job")
+      yield* (yield* JobWorker).settle(JobId.make(job.slice(-36)), () => Effect.void).pipe(actingAs(actor))
+      assert.match(
+        textOf(yield* assertPage(job, cookie)),
+        /Cancel the publishes to Tarn &amp; Tern .* Done Progress 1 item Refused 0 Cancelled 1 /
+      )
+      const refused = yield* cancelAll()
+      assert.strictEqual(refused.status, 400)
+      assert.include(
+        textOf(refused),
+        "The publishes are not cancelled: no publish to this store waits: there is nothing to cancel. 1 unpublished draft"
+      )
+      assert.notInclude(refused.text, "/stores/cancel-publishes")
+      for (const id of [files.id, stranger.shop.id, "x"])
+        assert.deepStrictEqual((yield* cancelAll({ ...hidden, id })).status, id === files.id ? 400 : 404)
+      assertForeignForm(
+        yield* cancelAll({ ...hidden, csrf: csrfOf(yield* ask("/stores", { cookie: stranger.cookie })) })
       )
     })
   )

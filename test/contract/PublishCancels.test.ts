@@ -1,16 +1,19 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Duration, Effect, Either, Fiber, Layer } from "effect"
+import { Array as Arr, Clock, Duration, Effect, Either, Fiber, Layer, Option } from "effect"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { decideRemoval } from "../../src/drafts/StoreMembership.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
 import { NotFound, PimLocked } from "../../src/model/Errors.ts"
 import { DropId, type EntityId, ImportId, nilUuid, type PublicationId } from "../../src/model/Ids.ts"
 import type { PublishError } from "../../src/model/PublishState.ts"
 import type { DemoFailure } from "../../src/platform/demo/DemoShop.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
 import type { AttemptEnd } from "../../src/publishing/PublicationClaim.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { defaultPublishingOptions, Publishing } from "../../src/publishing/Publishing.ts"
+import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { StoreAccess } from "../../src/stores/StoreAccess.ts"
@@ -109,6 +112,15 @@ const stateOf = ({ store }: Shop, id: EntityId) =>
 const setTitle = (entityId: EntityId, title: string) =>
   Effect.flatMap(CatalogChanges, ({ apply }) => apply([CatalogChange.SetAttributes({ entityId, values: { title } })]))
 
+const mayBeThere =
+  "the publish may have reached the store, so it cannot be cancelled: it ends when the store's platform answers, then the draft can be changed and published again"
+
+const nothingWaits = "no publish to this store waits: there is nothing to cancel"
+
+/** The whole refusal of the begin of a job. */
+const refusedBegin = <A, E extends { readonly _tag: string }, R>(begun: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.flip(begun), (error) => [error._tag, "issues" in error ? error.issues : null])
+
 const cancelled: PublishError = { code: "PUBLISH_CANCELLED", message: "The publish was cancelled before it was sent." }
 
 /** Ends one attempt of a publication. */
@@ -151,9 +163,7 @@ for (const engine of featureServiceEngines) {
             assert.isNull(yield* publishing.delay(store.id))
             const shops = yield* DemoShops
             assert.strictEqual(yield* shops.effects({ accountId: shop.accountId, storeId: store.id }), 0)
-            assert.deepStrictEqual(yield* refusal(shop), [
-              { path: "", message: "no publish to this store waits: there is nothing to cancel" }
-            ])
+            assert.deepStrictEqual(yield* refusal(shop), [{ path: "", message: nothingWaits }])
             // The same draft can be published again.
             yield* repair(shop)
             assert.deepInclude(yield* publish(shop), { state: "published" })
@@ -282,13 +292,7 @@ for (const engine of featureServiceEngines) {
                 const unknown = yield* request(again)
                 const last = yield* attempt(unknown, { outcome, reason: null })
                 yield* last.end
-                assert.deepStrictEqual(yield* refusal(again), [
-                  {
-                    path: "",
-                    message:
-                      "the publish may have reached the store, so it cannot be cancelled: it ends when the store's platform answers, then the draft can be changed and published again"
-                  }
-                ])
+                assert.deepStrictEqual(yield* refusal(again), [{ path: "", message: mayBeThere }])
                 assert.strictEqual((yield* find(again, unknown)).state, "pending")
                 assert.deepStrictEqual(yield* stateOf(again, again.product), [true, "pending"])
               }).pipe(actingAs(again.actor))
@@ -314,6 +318,126 @@ for (const engine of featureServiceEngines) {
                 message: "the publish gives the store the values from before a drop: it cannot be cancelled"
               }
             ])
+          })
+        )
+      )
+
+      it.effect(
+        "a job cancels all publishes of a store, and the job that requests more; those that may be there go on",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { accountId, picture, product, store, variant } = shop
+              const { all, cancelAll } = yield* PublishJobs
+              const { get } = yield* Jobs
+              const publishing = yield* Publishing
+              const repo = yield* PublicationsRepo
+              const { runDue, settle: settleJob } = yield* JobWorker
+              // More than one step cancels.
+              const others = yield* Effect.forEach(Arr.range(1, 24), (n) =>
+                anEntity("product", { title: `Pole ${n}` }, { on: [store] })
+              )
+              const requesting = yield* all(store.id)
+              yield* runDue
+              assert.strictEqual((yield* get(requesting.id)).state, "queued")
+              const sent = Option.getOrThrow(yield* repo.newest(accountId, product, store.id))
+              yield* (yield* attempt(sent.id, { outcome: "unknown", reason: null })).end
+              // A newer publish of the same product would follow the one that may be there.
+              yield* setTitle(product, "Tent 2")
+              yield* request(shop)
+              const [other = assert.fail()] = others
+              yield* setTitle(other, "Pole")
+              assert.strictEqual((yield* publishing.request(other, store.id)).outcome, "requested")
+
+              const { id, title, total } = yield* cancelAll(store.id)
+              assert.deepStrictEqual([title, total], ["Cancel the publishes to tern.demo.example", 27])
+              assert.strictEqual((yield* get(requesting.id)).state, "cancelled")
+              const busy = `the job "Cancel the publishes to tern.demo.example" (${id}) is queued and works on the same store: let it finish first`
+              for (const begin of [all, cancelAll])
+                assert.deepStrictEqual(yield* refusedBegin(begin(store.id)), [
+                  "ValidationFailed",
+                  [{ path: "", message: busy }]
+                ])
+              // In memory, times have milliseconds.
+              const begun = yield* Clock.currentTimeMillis
+              yield* Effect.repeat(Clock.currentTimeMillis, { until: (now) => now > begun })
+              const late = yield* anEntity("product", { title: "Late" }, { on: [store] })
+              yield* publishing.request(late, store.id)
+              yield* settleJob(id, () => Effect.void)
+              const { done, errors, result, state } = yield* get(id)
+              assert.deepStrictEqual([state, done, result], ["done", 27, { cancelled: 25, refused: 2 }])
+              assert.deepStrictEqual(errors, [{ item: "product Tent 2", message: mayBeThere }])
+              for (const each of others) {
+                assert.deepStrictEqual(yield* stateOf(shop, each), [true, "never_published"])
+                const [last] = yield* (yield* Drafts).history(each, 1)
+                assert.deepStrictEqual([last?.action, last?.error], ["publish_failed", cancelled])
+              }
+              for (const each of [product, variant, picture, late])
+                assert.deepStrictEqual(yield* stateOf(shop, each), [true, "pending"])
+            })
+          )
+      )
+
+      it.effect("what workers claim while a job cancels is published, and nothing that is cancelled is sent", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, product, store } = shop
+            const publishing = yield* Publishing
+            const repo = yield* PublicationsRepo
+            const { settle: settleJob } = yield* JobWorker
+            const all = [
+              product,
+              ...(yield* Effect.forEach(Arr.range(1, 40), (n) =>
+                anEntity("product", { title: `Pole ${n}` }, { on: [store] })
+              ))
+            ]
+            const ids = yield* Effect.forEach(all, (each) =>
+              Effect.map(publishing.request(each, store.id), (asked) =>
+                asked.outcome === "requested" ? asked.publicationId : assert.fail()
+              )
+            )
+            const working = yield* Effect.fork(publishing.settle(ids, () => Effect.void))
+            const { id } = yield* (yield* PublishJobs).cancelAll(store.id)
+            yield* settleJob(id, () => Effect.void)
+            yield* Fiber.join(working)
+            const { errors, result } = yield* (yield* Jobs).get(id)
+            const sending = "the publish is being sent at this moment: wait for its outcome, or try again"
+            for (const { message } of errors) assert.strictEqual(message, sending)
+            const records = yield* repo.find(accountId, ids)
+            const published = records.filter(({ state }) => state === "published")
+            const ended = records.filter(({ error, state }) => state === "failed" && error?.code === cancelled.code)
+            assert.lengthOf([...published, ...ended], ids.length)
+            assert.strictEqual(ended.length, result.cancelled ?? 0)
+            const shops = yield* DemoShops
+            // A publish of a product has one effect, however many entities it includes.
+            assert.strictEqual(yield* shops.effects({ accountId, storeId: store.id }), published.length)
+            for (const { entityId } of ended)
+              assert.deepStrictEqual(yield* stateOf(shop, entityId), [true, "never_published"])
+          })
+        )
+      )
+
+      it.effect("a job that would cancel nothing is not begun, nor one of another account or a locked one", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, store } = shop
+            const { cancelAll } = yield* PublishJobs
+            const refused = Effect.suspend(() => refusedBegin(cancelAll(store.id)))
+            const nothing = ["ValidationFailed", [{ path: "", message: nothingWaits }]]
+            assert.deepStrictEqual(yield* refused, nothing)
+            yield* request(shop)
+            const { actor } = yield* anAccount()
+            assert.deepStrictEqual(yield* actingAs(actor)(refused), ["NotFound", null])
+            const importLock = yield* ImportLockRepo
+            yield* importLock.keep(accountId, ImportId.make(nilUuid))
+            assert.deepStrictEqual(yield* refused, ["PimLocked", null])
+            yield* importLock.keep(accountId, null)
+            // Unlinking the store cancels the job, because its next step would be refused.
+            const { id } = yield* cancelAll(store.id)
+            yield* (yield* Stores).unlink(store.domain)
+            const { result, state } = yield* (yield* Jobs).get(id)
+            assert.deepStrictEqual([state, result], ["cancelled", {}])
+            assert.deepStrictEqual(yield* refused, ["NotFound", null])
           })
         )
       )

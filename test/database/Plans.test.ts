@@ -700,8 +700,10 @@ const publishing = (round: number) =>
     const id = asked.publicationId
     yield* repo.ahead(accountId, [id])
     yield* repo.related(accountId, collectionId, storeId)
-    yield* repo.openEntities(accountId, entityId, storeId)
-    yield* repo.lockOpen(accountId, entityId, storeId)
+    yield* repo.openEntities(accountId, [entityId], storeId)
+    yield* repo.lockOpen(accountId, [entityId], storeId, null)
+    const { now: until } = yield* repo.pendingUntil(accountId, storeId, null)
+    for (const before of [null, { sequence: 1, id }]) yield* repo.openBefore(accountId, storeId, until, before, 10)
     yield* repo.cancel(accountId, [], { code: "CANCELLED", message: "Cancelled." })
     yield* repo.lastFailures(accountId, storeId, [entityId, collectionId])
     const claim = Effect.flatMap(

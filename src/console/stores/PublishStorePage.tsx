@@ -56,6 +56,24 @@ const Selection = ({
   )
 }
 
+/** Cancels all publishes to a store that wait for its platform. */
+const CancelAll = ({ store, visitor }: { readonly visitor: Visitor; readonly store: Store }) => {
+  const t = useWords()
+  return (
+    <form method="post" action={paths.cancelPublishes}>
+      <HiddenFields csrf={visitor.csrf} id={store.id} />
+      <p class="quiet">
+        {t(
+          "Cancelling ends the publishes that were not sent, and the job that requests more. Their changes stay in the drafts, but for those of drops."
+        )}
+      </p>
+      <button type="submit" class="plain">
+        {t("Cancel all publishes that wait")}
+      </button>
+    </form>
+  )
+}
+
 /**
  * Unpublished drafts of a store. `delay`: why publishes to it wait for its platform. `job`: the open job that works on the store. `refusal`:
  * why the last form was refused.
@@ -110,7 +128,12 @@ export const PublishStorePage = ({
         {underWay > 0 && (
           <p>{t("{count, plural, one {# is} other {# are}} being published already.", { count: underWay })}</p>
         )}
-        {delay !== null && <p>{t.say(delay)}</p>}
+        {delay !== null && (
+          <>
+            <p>{t.say(delay)}</p>
+            <CancelAll visitor={visitor} store={store} />
+          </>
+        )}
         {isFree && (
           <>
             <p class="quiet">

@@ -3,7 +3,7 @@ import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { Imports } from "../../imports/Imports.ts"
-import { isPublishing, type Job } from "../../jobs/Job.ts"
+import { isPublishing, type Job, type JobKindName } from "../../jobs/Job.ts"
 import { Jobs } from "../../jobs/Jobs.ts"
 import { EntityKind } from "../../model/Attribute.ts"
 import type { NotFound, PimLocked, ValidationFailed } from "../../model/Errors.ts"
@@ -31,7 +31,8 @@ const routes = {
   refresh: ["POST", paths.refreshStore, refuseOnPage, "edit"],
   pending: ["GET", paths.publishStore, refuseOnPage, "publish"],
   publish: ["POST", paths.publishStore, refuseOnPage, "publish"],
-  publishSelected: ["POST", paths.publishSelected, refuseOnPage, "publish", "batch"]
+  publishSelected: ["POST", paths.publishSelected, refuseOnPage, "publish", "batch"],
+  cancel: ["POST", paths.cancelPublishes, refuseOnPage, "publish"]
 } as const
 
 const notes = {
@@ -110,6 +111,28 @@ const cannotPublish = (domain: string) =>
     next: { path: paths.stores, name: "To the stores" }
   })
 
+/** The page of the job that works on the store already. It says so unless `isSame`: the job does what the form asks for. */
+const toOpenJob = (open: Job, isSame: boolean) =>
+  seeOther(`${jobPath(open.id)}${isSame ? "" : `?note=${otherJobNote}`}`)
+
+/** Makes the page of the drafts of a store that are not published. */
+const makeShowPending = Effect.gen(function* () {
+  const jobs = yield* Jobs
+  const publishing = yield* Publishing
+
+  return (visitor: Visitor, store: Store, refusal?: string) =>
+    Effect.gen(function* () {
+      const counts = yield* publishing.pending(store.id)
+      const delay = yield* publishing.delay(store.id)
+      const entities = yield* publishing.waiting(store.id, maxListed)
+      const job = Option.getOrUndefined(yield* jobs.openOn(store.id))
+      const note = refusal === undefined ? {} : { refusal }
+      return html(visitor, <PublishStorePage {...{ visitor, store, counts, delay, entities, job }} {...note} />, {
+        status: refusal === undefined ? 200 : 400
+      })
+    })
+})
+
 /** The stores of an account: their states, and forms that refresh them and publish to them. */
 export const storeList: Surface<
   Jobs | MerchantLists | PlatformRegistry | PublishJobs | Publishing | Stores | PageServices
@@ -123,6 +146,7 @@ export const storeList: Surface<
     const publishing = yield* Publishing
     const platforms = yield* PlatformRegistry
     const stores = yield* Stores
+    const showPending = yield* makeShowPending
     const { asVisitor, asWatcher, withForm } = yield* makePageHandlers
 
     const storeOf = (given: Parameters) => Effect.flatMap(idOf(StoreId, given), stores.find)
@@ -135,44 +159,31 @@ export const storeList: Surface<
         ({ domain }) => cannotPublish(domain)
       )
 
-    const showPending = (visitor: Visitor, store: Store, refusal?: string) =>
-      Effect.gen(function* () {
-        const counts = yield* publishing.pending(store.id)
-        const delay = yield* publishing.delay(store.id)
-        const entities = yield* publishing.waiting(store.id, maxListed)
-        const job = Option.getOrUndefined(yield* jobs.openOn(store.id))
-        const note = refusal === undefined ? {} : { refusal }
-        return html(visitor, <PublishStorePage {...{ visitor, store, counts, delay, entities, job }} {...note} />, {
-          status: refusal === undefined ? 200 : 400
-        })
-      })
-
-    /** The page of the job that publishes to the store already. It says so unless `isSame`: the job does what the form asks for. */
-    const toOpenJob = (open: Job, isSame: boolean) =>
-      seeOther(`${jobPath(open.id)}${isSame ? "" : `?note=${otherJobNote}`}`)
-
     /**
-     * The page of the job that begins, or of the one that publishes to the store already: a form may be sent twice. Only a job that
-     * publishes all changes is known to do the same as the form.
+     * The page of the job that begins, or of the one that works on the store already: a form may be sent twice. `same`: the kind of a job
+     * that is known to do the same as the form.
      */
     const toJob = <R,>(
       visitor: Visitor,
       store: Store,
-      isForAll: boolean,
+      same: JobKindName | null,
       begun: Effect.Effect<Job, NotFound | PimLocked | ValidationFailed, R>
     ) =>
       begun.pipe(
         Effect.map(({ id }) => seeOther(jobPath(id))),
-        Effect.catchTag("ValidationFailed", ({ message }) =>
-          Effect.flatMap(jobs.openOn(store.id), (open) =>
-            Option.isSome(open) && isPublishing(open.value)
-              ? Effect.succeed(toOpenJob(open.value, isForAll && open.value.kind === "publish_waiting"))
-              : showPending(
-                  visitor,
-                  store,
-                  wordsIn(visitor.pageLanguage)("Not published: {problem}.", { problem: message })
-                )
-          )
+        Effect.catchTag("ValidationFailed", ({ message: problem }) =>
+          Effect.flatMap(jobs.openOn(store.id), (open) => {
+            if (Option.isSome(open) && (isPublishing(open.value) || open.value.kind === same))
+              return Effect.succeed(toOpenJob(open.value, open.value.kind === same))
+            const t = wordsIn(visitor.pageLanguage)
+            return showPending(
+              visitor,
+              store,
+              same === "publish_cancel"
+                ? t("The publishes are not cancelled: {problem}.", { problem })
+                : t("Not published: {problem}.", { problem })
+            )
+          })
         )
       )
 
@@ -214,7 +225,14 @@ export const storeList: Surface<
         Effect.flatMap(openStoreOf(queryOf(request)), (store) => showPending(visitor, store))
       ),
       publish: withForm((visitor, form) =>
-        Effect.flatMap(openStoreOf(form), (store) => toJob(visitor, store, true, publishJobs.all(store.id)))
+        Effect.flatMap(openStoreOf(form), (store) =>
+          toJob(visitor, store, "publish_waiting", publishJobs.all(store.id))
+        )
+      ),
+      cancel: withForm((visitor, form) =>
+        Effect.flatMap(openStoreOf(form), (store) =>
+          toJob(visitor, store, "publish_cancel", publishJobs.cancelAll(store.id))
+        )
       ),
       publishSelected: withForm((visitor, form) =>
         Effect.gen(function* () {
@@ -224,7 +242,7 @@ export const storeList: Surface<
           const { chosen, count } = isForFailed
             ? yield* lists.found(kinds, { storeId: store.id, state: "failed" })
             : chosenOf(yield* selectedOf(form))
-          if (count > 0) return yield* toJob(visitor, store, false, publishJobs.chosen(store.id, kinds, chosen))
+          if (count > 0) return yield* toJob(visitor, store, null, publishJobs.chosen(store.id, kinds, chosen))
           if (!isForFailed) return yield* showPending(visitor, store, "Nothing is selected: select some drafts first.")
           const open = Option.filter(yield* jobs.openOn(store.id), isPublishing)
           return Option.isSome(open)
