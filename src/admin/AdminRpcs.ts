@@ -184,6 +184,19 @@ export const PublishEvent = Schema.Union(
 )
 export type PublishEvent = typeof PublishEvent.Type
 
+/**
+ * A store with a cancelled publish. `is_already`: it was cancelled before. `is_of_drop`: a drop takes its values out of the drafts.
+ * `has_draft`: a draft waits to be published.
+ */
+const CancelledStore = Schema.Struct({
+  store_id: StoreId,
+  store_domain: Schema.String,
+  is_already: Schema.Boolean,
+  is_of_drop: Schema.Boolean,
+  has_draft: Schema.Boolean
+})
+export type CancelledStore = typeof CancelledStore.Type
+
 /** `refused`: stores for which no job was begun, and why. */
 const begunJobs = {
   success: Schema.Struct({ jobs: Schema.Array(Job), refused: Schema.Array(Schema.String) }),
@@ -205,7 +218,7 @@ export const PublishRpcs = RpcGroup.make(
     {
       success: Schema.Struct({
         entity_id: EntityId,
-        stores: Schema.Array(Schema.Struct({ store_id: StoreId, store_domain: Schema.String }))
+        stores: Schema.Array(CancelledStore)
       }),
       error: Schema.Union(NotFound, ValidationFailed, PimLocked)
     }

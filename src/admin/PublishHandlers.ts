@@ -4,10 +4,11 @@ import type { Job } from "../jobs/Job.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { isDelayed, nothingToCount, type PublishCounts } from "../model/PublishState.ts"
 import { filesOnly, type Store } from "../model/Store.ts"
+import type { CancelOutcome } from "../publishing/PublishCancels.ts"
 import { Publishing } from "../publishing/Publishing.ts"
 import { PublishJobs } from "../publishing/PublishJobs.ts"
 import { Stores } from "../stores/Stores.ts"
-import { type PublishEvent, type PublishResult, PublishRpcs } from "./AdminRpcs.ts"
+import { type CancelledStore, type PublishEvent, type PublishResult, PublishRpcs } from "./AdminRpcs.ts"
 import { type Report, streamEvents } from "./EventStream.ts"
 import { makeFindEntity, makeFindStore } from "./FindByName.ts"
 import { Refusal } from "./Refusal.ts"
@@ -20,6 +21,14 @@ const resultOn = (store: Store, outcome: PublishResult["outcome"]): PublishResul
   draft_revision: null,
   attempts: 0,
   error: null
+})
+
+const cancelledOn = (store: Store, { hasDraft, isAlready, isOfDrop }: CancelOutcome): CancelledStore => ({
+  store_id: store.id,
+  store_domain: store.domain,
+  is_already: isAlready,
+  is_of_drop: isOfDrop,
+  has_draft: hasDraft
 })
 
 /** Begins a job for each of these stores. An error of the first one: no job was begun. */
@@ -88,8 +97,10 @@ export const PublishHandlers = PublishRpcs.toLayer(
           const pending = named._tag === "Some" ? all : yield* Effect.filter(all, isPending)
           // Without a publish that waits, the first store says so.
           const meant = pending.length > 0 ? pending : all.slice(0, 1)
-          yield* Effect.forEach(meant, (store) => publishing.cancel(id, store.id))
-          return { entity_id: id, stores: meant.map((store) => ({ store_id: store.id, store_domain: store.domain })) }
+          const ended = yield* Effect.forEach(meant, (store) =>
+            Effect.map(publishing.cancel(id, store.id), (outcome) => cancelledOn(store, outcome))
+          )
+          return { entity_id: id, stores: ended }
         }),
       publish: ({ again, entity, store: named }) =>
         streamEvents((report: Report<PublishEvent>) =>

@@ -1,7 +1,7 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Console, Effect, Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
-import type { PublishEvent, PublishResult } from "../admin/AdminRpcs.ts"
+import type { CancelledStore, PublishEvent, PublishResult } from "../admin/AdminRpcs.ts"
 import type { Job } from "../jobs/Job.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { entity, missing } from "./DraftCommands.ts"
@@ -51,6 +51,14 @@ const lineOf = ({ draft_revision, error, outcome, store_domain }: PublishResult)
       return `${store_domain}: refused`
   }
 }
+
+const lineOfCancelled = ({ has_draft, is_already, is_of_drop, store_domain }: CancelledStore) =>
+  [
+    `${store_domain}: ${is_already ? "cancelled already" : "cancelled"}`,
+    ...(is_of_drop ? ["the drop takes its values out of the drafts"] : []),
+    ...(has_draft ? ["its drafts wait to be published"] : []),
+    ...(is_of_drop || has_draft ? [] : ["the store has its draft"])
+  ].join("; ")
 
 /** The line with the reason of a failed or refused publish on one store. */
 const whyNot = ({ error, outcome, store_domain }: PublishResult) =>
@@ -134,10 +142,7 @@ export const publishCommand = Command.make(
       if (cancel) {
         if (again) return yield* new Refused({ message: "Give either --again or --cancel." })
         const ended = yield* (yield* AdminClient).cancelPublish({ account, entity, store })
-        const lines = ended.stores.map(
-          ({ store_domain }) => `${store_domain}: cancelled; its drafts wait to be published`
-        )
-        return yield* answer(json, ended, lines)
+        return yield* answer(json, ended, ended.stores.map(lineOfCancelled))
       }
       const { entity_id, results } = yield* followPublish(
         (yield* AdminClient).publish({ account, entity, store, again })

@@ -1,4 +1,4 @@
-import { Clock, Effect, Ref } from "effect"
+import { Clock, Effect, Option, Ref } from "effect"
 import { type MemoryState, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { AccountId, StoreId } from "../model/Ids.ts"
 import { cancelledCode } from "../model/PublishState.ts"
@@ -46,6 +46,13 @@ export const makePublicationCancels = (store: Ref.Ref<MemoryState>): Publication
           .filter(({ sequence }) => before === null || sequence < before.sequence)
           .slice(0, limit)
       }),
+    lastCancelled: (accountId, entityId, storeId) =>
+      Effect.map(publicationsOf(store, accountId), (all) =>
+        Option.filter(
+          Option.fromNullable(all.findLast((each) => each.entityId === entityId && each.storeId === storeId)),
+          ({ error }) => error?.code === cancelledCode
+        )
+      ),
     cancel: (accountId, ids, error) =>
       Effect.flatMap(Clock.currentTimeMillis, (finishedAt) =>
         updateAccount(store, accountId, (account) => ({

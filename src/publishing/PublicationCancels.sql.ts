@@ -1,8 +1,8 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Schema } from "effect"
-import { findAll, withoutChecks } from "../database/Rows.ts"
+import { findAll, findOne, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { type AccountId, EntityId, type StoreId } from "../model/Ids.ts"
+import { type AccountId, DropId, EntityId, type StoreId } from "../model/Ids.ts"
 import { cancelledCode, PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { OpenPublication, outcomeActions, QueuePlace } from "./PublicationRecord.ts"
@@ -48,6 +48,17 @@ export const makePublicationCancels = (sql: SqlClient): PublicationCancels => {
       LIMIT ${limit}`
   )
 
+  const lastCancelled = findOne(Schema.Struct({ dropId: Schema.NullOr(DropId) }))(
+    (accountId: AccountId, entityId: EntityId, storeId: StoreId) => sql`
+      SELECT l.drop_id AS "dropId" FROM (
+        SELECT p.drop_id, p.error FROM publication p
+        WHERE p.account_id = ${accountId} AND p.entity_id = ${entityId} AND p.store_id = ${storeId}
+        ORDER BY p.sequence DESC
+        LIMIT 1
+      ) l
+      WHERE l.error ->> 'code' = ${cancelledCode}`
+  )
+
   // The history has the outcomes also of publications that were deleted, and of entities that another one included.
   const lastFailures = findAll(Schema.Struct({ id: EntityId, error: PublishError }))(
     (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>) => sql`
@@ -70,6 +81,7 @@ export const makePublicationCancels = (sql: SqlClient): PublicationCancels => {
         WHERE ${openOf(accountId, entityIds, storeId)} AND ${isUntil(until)}
         ORDER BY p.id FOR UPDATE`.pipe(orDie, Effect.zipRight(lockOpen(accountId, entityIds, storeId, until))),
     openBefore,
+    lastCancelled,
     cancel: (accountId, ids, error) =>
       Effect.asVoid(
         orDie(sql`

@@ -52,7 +52,7 @@ export interface NewestPublication {
 /** The members that cancel publishes. */
 export type PublicationCancels = Pick<
   Context.Tag.Service<PublicationsRepo>,
-  "cancel" | "lastFailures" | "lockOpen" | "openBefore" | "openEntities"
+  "cancel" | "lastCancelled" | "lastFailures" | "lockOpen" | "openBefore" | "openEntities"
 >
 
 /** The members that request publishes. */
@@ -221,6 +221,12 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       before: QueuePlace | null,
       limit: number
     ) => Effect.Effect<ReadonlyArray<QueuePlace & { readonly entityId: EntityId }>>
+    /** The newest publication of an entity to a store, in any state, if it was cancelled. */
+    readonly lastCancelled: (
+      accountId: AccountId,
+      entityId: EntityId,
+      storeId: StoreId
+    ) => Effect.Effect<Option.Option<{ readonly dropId: DropId | null }>>
     /** Ends publications that `lockOpen` has locked, and that no attempt holds, as failed. */
     readonly cancel: (
       accountId: AccountId,

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { afterCommit } from "../database/CommitHooks.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { CatalogChange, type LockedCatalog } from "../drafts/CatalogChange.ts"
@@ -7,7 +7,7 @@ import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { CurrentActor } from "../model/Actor.ts"
 import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
-import { type EntityId, nilUuid, PublicationId, type StoreId } from "../model/Ids.ts"
+import { type DropId, type EntityId, nilUuid, PublicationId, type StoreId } from "../model/Ids.ts"
 import { cancelledCode, type PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { includedIds } from "./PublicationContent.ts"
@@ -20,6 +20,16 @@ const cancelled: PublishError = { code: cancelledCode, message: "The publish was
 
 /** No publication has this id. */
 const nilPublication = PublicationId.make(nilUuid)
+
+/**
+ * `isAlready`: nothing waited, because the last publish was cancelled before. `isOfDrop`: a cancelled publish was the start of a drop, which
+ * takes its values out of the drafts. `hasDraft`: the entity has a draft that is not published, apart from the values of a drop.
+ */
+export interface CancelOutcome {
+  readonly isAlready: boolean
+  readonly isOfDrop: boolean
+  readonly hasDraft: boolean
+}
 
 const waitsWithAnother =
   "it is published together with another record, such as its product: cancel the publish of that one"
@@ -147,31 +157,41 @@ export const makePublishCancels = (signal: PublishSignal) =>
       Effect.gen(function* () {
         const { accountId } = yield* CurrentActor
         const answer = yield* cancelBatch(storeId, [entityId], null)
-        if (answer === undefined) return false
+        if (answer === undefined) return undefined
         const { ended, kept, locked } = answer
-        const isOnStore = locked.aggregates.get(entityId)?.versions.some((version) => version.storeId === storeId)
-        if (isOnStore !== true) return yield* new NotFound()
+        const version = locked.aggregates.get(entityId)?.versions.find((each) => each.storeId === storeId)
+        if (version === undefined) return yield* new NotFound()
         const refusal = kept.get(entityId)
         if (refusal !== undefined) return yield* ValidationFailed.at("", refusal)
-        if (ended.length > 0) return true
+        const { pendingPublish } = version
+        const outcome = (dropIds: ReadonlyArray<DropId | null>, isAlready: boolean): CancelOutcome => {
+          const isOfDrop = dropIds.some((dropId) => dropId !== null)
+          return { isAlready, isOfDrop, hasDraft: pendingPublish && dropIds.includes(null) }
+        }
+        if (ended.length > 0)
+          return outcome(
+            ended.map(({ dropId }) => dropId),
+            false
+          )
         const others = yield* repo.broughtAgain(accountId, storeId, [entityId], nilPublication)
-        return yield* ValidationFailed.at(
-          "",
-          others.get(entityId)?.isIncluded === true ? waitsWithAnother : nothingWaits
-        )
+        if (others.get(entityId)?.isIncluded === true) return yield* ValidationFailed.at("", waitsWithAnother)
+        const before = yield* repo.lastCancelled(accountId, entityId, storeId)
+        if (Option.isNone(before)) return yield* ValidationFailed.at("", nothingWaits)
+        return outcome([before.value.dropId], true)
       })
 
     return {
       /**
-       * Cancels the publishes of an entity to a store that wait and were not sent. Its drafts stay, and can be published again.
+       * Cancels the publishes of an entity to a store that wait and were not sent. Its drafts stay, and can be published again. If the last
+       * publish was cancelled already, nothing changes.
        *
        * NotFound: the entity or the store does not exist, or the entity is not on the store. ValidationFailed: no publish waits, or one may
        * have reached the store, or gives it the values from before a drop. PimLocked: an import locks the account.
        */
       cancel: Effect.fn("Publishing.cancel")((entityId: EntityId, storeId: StoreId) =>
-        Effect.repeat(transaction.run(cancelOne(entityId, storeId)), { until: (isDone) => isDone }).pipe(
-          Effect.zipLeft(afterCommit(signal.notify))
-        )
+        Effect.repeat(transaction.run(cancelOne(entityId, storeId)), {
+          until: (outcome): outcome is CancelOutcome => outcome !== undefined
+        }).pipe(Effect.zipLeft(afterCommit(signal.notify)))
       ),
       /**
        * Cancels the publishes of these entities to a store that were requested until a time, for a job. `kept`: the entities whose publishes

@@ -166,14 +166,18 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         const cancelling = yield* run("publish", id, "--store", gulf, "--cancel")
         assert.deepStrictEqual(
           [cancelling.code, cancelling.stdout.trimEnd(), cancelling.stderr],
-          [0, `${gulf}: cancelled; its drafts wait to be published`, ""]
+          [0, `${gulf}: cancelled; the store has its draft`, ""]
         )
         const last = yield* Fiber.join(ended)
         assert.strictEqual(last.code, 1)
         assert.include(last.stderr, `${gulf}: The publish was cancelled before it was sent. (PUBLISH_CANCELLED)`)
         assert.include((yield* run("history", id, "--limit", "1")).stdout, `${gulf}: publish cancelled`)
         assert.strictEqual(
-          yield* refusal("publish", id, "--store", gulf, "--cancel"),
+          yield* said("publish", id, "--store", gulf, "--cancel"),
+          `${gulf}: cancelled already; the store has its draft`
+        )
+        assert.strictEqual(
+          yield* refusal("publish", id, "--store", europe, "--cancel"),
           "no publish to this store waits: there is nothing to cancel"
         )
         assert.strictEqual(yield* refusal("publish", id, "--again", "--cancel"), "Give either --again or --cancel.")

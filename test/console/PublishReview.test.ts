@@ -1,6 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { DropId } from "../../src/model/Ids.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
@@ -140,9 +142,22 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
         `The publish to ${shop.domain} is cancelled: nothing was sent. Its changes stay in the draft.`
       )
       assert.include(shown, "Publish cancelled before it was sent")
+      const second = yield* ask("/entity/publish", { cookie, form })
+      assert.deepStrictEqual([second.status, second.headers.get("location")], [303, location], "a second click")
       assert.notInclude(shown, "waits.")
       yield* apply(CatalogChange.AcceptPublish(on))
       assert.notInclude(yield* textOfPage, "waits.")
+      // The values of a drop do not stay in the draft.
+      const ofDrop = { dropId: yield* mintId(DropId), isTakenBack: true }
+      yield* Effect.flatMap(Publishing, (service) =>
+        service.requestValues(stove, shop.id, { title: "Sale" }, ofDrop)
+      ).pipe(actingAs(actor))
+      const to = (yield* ask("/entity/publish", { cookie, form })).headers.get("location") ?? ""
+      assert.strictEqual(to, `/entity?id=${stove}&note=drop-publish-cancelled&store_id=${shop.id}`)
+      assert.include(
+        textOf(yield* ask(to, { cookie: withNote(cookie, to) })),
+        `The publish to ${shop.domain} is cancelled: nothing was sent. The drop that requested it takes its values out of the draft.`
+      )
     })
   )
 

@@ -145,7 +145,7 @@ for (const engine of featureServiceEngines) {
           Effect.gen(function* () {
             const { picture, product, store, variant } = shop
             const id = yield* waiting(shop)
-            yield* cancel(shop)
+            assert.deepStrictEqual(yield* cancel(shop), { isAlready: false, isOfDrop: false, hasDraft: true })
             assert.deepInclude(yield* find(shop, id), { state: "failed", error: cancelled })
             for (const each of [product, variant, picture])
               assert.deepStrictEqual(yield* stateOf(shop, each), [true, "never_published"])
@@ -163,12 +163,23 @@ for (const engine of featureServiceEngines) {
             assert.isNull(yield* publishing.delay(store.id))
             const shops = yield* DemoShops
             assert.strictEqual(yield* shops.effects({ accountId: shop.accountId, storeId: store.id }), 0)
-            assert.deepStrictEqual(yield* refusal(shop), [{ path: "", message: nothingWaits }])
+            // A second cancellation says the same, and writes nothing.
+            assert.deepStrictEqual(yield* cancel(shop), { isAlready: true, isOfDrop: false, hasDraft: true })
+            assert.lengthOf(
+              (yield* drafts.history(product, 10)).filter(({ action }) => action === "publish_failed"),
+              1
+            )
             // The same draft can be published again.
             yield* repair(shop)
             assert.deepInclude(yield* publish(shop), { state: "published" })
             for (const each of [product, variant, picture])
               assert.deepStrictEqual(yield* stateOf(shop, each), [false, "published"])
+            const nothing = [{ path: "", message: nothingWaits }]
+            assert.deepStrictEqual(yield* refusal(shop), nothing)
+            // What the store has already is sent again.
+            const again = yield* (yield* Publishing).request(product, store.id, undefined, true)
+            assert.strictEqual(again.outcome, "requested")
+            assert.deepStrictEqual(yield* cancel(shop), { isAlready: false, isOfDrop: false, hasDraft: false })
           })
         )
       )
@@ -309,7 +320,8 @@ for (const engine of featureServiceEngines) {
             const publishing = yield* Publishing
             const dropId = yield* mintId(DropId)
             yield* publishing.requestValues(product, store.id, { title: "Sale" }, { dropId, isTakenBack: true })
-            yield* cancel(shop)
+            assert.deepStrictEqual(yield* cancel(shop), { isAlready: false, isOfDrop: true, hasDraft: false })
+            assert.deepStrictEqual(yield* cancel(shop), { isAlready: true, isOfDrop: true, hasDraft: false })
             assert.deepStrictEqual(yield* stateOf(shop, product), [false, "published"])
             yield* publishing.requestValues(product, store.id, { title: "Tent" }, { dropId })
             assert.deepStrictEqual(yield* refusal(shop), [

@@ -705,6 +705,7 @@ const publishing = (round: number) =>
     const { now: until } = yield* repo.pendingUntil(accountId, storeId, null)
     for (const before of [null, { sequence: 1, id }]) yield* repo.openBefore(accountId, storeId, until, before, 10)
     yield* repo.cancel(accountId, [], { code: "CANCELLED", message: "Cancelled." })
+    yield* repo.lastCancelled(accountId, entityId, storeId)
     yield* repo.lastFailures(accountId, storeId, [entityId, collectionId])
     const claim = Effect.flatMap(
       repo.claim({ limit: 10, maxPerStore: 10, leaseSeconds: 60, only: round % 2 === 0 ? null : [id] }),

@@ -174,10 +174,10 @@ export const entities: Surface<
           const storeId = yield* idOf(StoreId, form, "store_id")
           if (form.get(cancelField) === "yes") {
             const ended = yield* Effect.either(publishing.cancel(id, storeId))
-            if (Either.isRight(ended))
-              return seeOther(
-                `${pageOf(paths.entity, id)}&${new URLSearchParams({ note: "publish-cancelled", store_id: storeId })}`
-              )
+            if (Either.isRight(ended)) {
+              const note = ended.right.isOfDrop ? "drop-publish-cancelled" : "publish-cancelled"
+              return seeOther(`${pageOf(paths.entity, id)}&${new URLSearchParams({ note, store_id: storeId })}`)
+            }
             return ended.left._tag === "ValidationFailed"
               ? yield* showRefusal(visitor, id, storeId, ended.left, true)
               : yield* ended.left

@@ -21,7 +21,7 @@ const readStoreId = Schema.decodeOption(StoreId)
 /** The result of the last form. */
 export type FormResult =
   | { readonly _tag: "Created"; readonly words: Sentence }
-  | { readonly _tag: "Requested" | "Nothing" | "Cancelled"; readonly domain: string }
+  | { readonly _tag: "Requested" | "Nothing" | "Cancelled" | "DropCancelled"; readonly domain: string }
   | { readonly _tag: "Chosen"; readonly count: number }
   | { readonly _tag: "Saved"; readonly does: Sentence; readonly saved: SavedCell }
   | { readonly _tag: "NotUndone"; readonly saved: SavedCell }
@@ -30,11 +30,19 @@ export type FormResult =
   | { readonly _tag: "Refused"; readonly message: Saying }
 
 /** Results of a publish request or its cancellation, by the value of the query parameter `note`. `store_id` names the store. */
-const notes: Readonly<Record<string, "Requested" | "Nothing" | "Cancelled">> = {
+const notes: Readonly<Record<string, "Requested" | "Nothing" | "Cancelled" | "DropCancelled">> = {
   requested: "Requested",
   nothing: "Nothing",
-  "publish-cancelled": "Cancelled"
+  "publish-cancelled": "Cancelled",
+  "drop-publish-cancelled": "DropCancelled"
 }
+
+/** The notes after a cancelled publish, or after one of a drop. */
+const cancelNotes = {
+  Cancelled: "The publish to {store} is cancelled: nothing was sent. Its changes stay in the draft.",
+  DropCancelled:
+    "The publish to {store} is cancelled: nothing was sent. The drop that requested it takes its values out of the draft."
+} as const satisfies Readonly<Record<string, Sentence>>
 
 /** The notes after a creation, by the value of `note`. */
 const creationNotes: Readonly<Record<string, Sentence>> = {
@@ -198,13 +206,10 @@ export const ResultNote = ({
         </Note>
       )
     case "Cancelled":
+    case "DropCancelled":
       return (
         <Note>
-          <p>
-            {t("The publish to {store} is cancelled: nothing was sent. Its changes stay in the draft.", {
-              store: result.domain
-            })}
-          </p>
+          <p>{t(cancelNotes[result._tag], { store: result.domain })}</p>
         </Note>
       )
     case "Nothing":
