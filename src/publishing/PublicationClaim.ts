@@ -4,7 +4,7 @@ import { AccountId, DropId, EntityId, PublicationId, StoreId } from "../model/Id
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { PublicationContent } from "./PublicationContent.ts"
-import type { AttemptOutcome } from "./PublicationRecord.ts"
+import { type AttemptOutcome, answeredOutcomes } from "./PublicationRecord.ts"
 
 /** The limits of one claim. */
 export interface ClaimRequest {
@@ -55,4 +55,10 @@ export interface AttemptEnd {
   readonly outcome: AttemptOutcome
   /** The class of the failure, or the platform's error code. */
   readonly reason: string | null
+  /** Whether the publication was refused here, without a call that sends it. Then the platform has not answered. */
+  readonly isUnsent?: boolean
 }
+
+/** Whether the platform has decided an attempt. This ends the outage of its store. */
+export const isAnswered = ({ isUnsent = false, outcome }: AttemptEnd): boolean =>
+  !isUnsent && answeredOutcomes.has(outcome)

@@ -12,8 +12,13 @@ import { AccountId, PublicationId, StoreId } from "../model/Ids.ts"
 import { delayedCode } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
-import { type AttemptEnd, type BeginAttempts, ClaimedPublication, type ClaimRequest } from "./PublicationClaim.ts"
-import { answeredOutcomes } from "./PublicationRecord.ts"
+import {
+  type AttemptEnd,
+  type BeginAttempts,
+  ClaimedPublication,
+  type ClaimRequest,
+  isAnswered
+} from "./PublicationClaim.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Repo = Context.Tag.Service<PublicationsRepo>
@@ -390,14 +395,12 @@ export const makeClaimWrites = (
    * The part of a statement that ends the outage of the store of `ended`, if there is one and the platform has answered. If it has not, only
    * failures of this publication alone are forgotten: the next request of its entity is another publication.
    */
-  const endOutage = ({ accountId, id }: ClaimedPublication, { outcome }: AttemptEnd) => sql`
+  const endOutage = ({ accountId, id }: ClaimedPublication, end: AttemptEnd) => sql`
     , answered AS (
       UPDATE store s SET outage_until = least(s.outage_until, app_now()), outage_met_by = NULL
       FROM ended e
       WHERE s.account_id = ${accountId} AND s.id = e.store_id AND ${
-        answeredOutcomes.has(outcome)
-          ? sql`s.outage_met_by IS NOT NULL`
-          : sql`s.outage_met_by = ${id} AND s.outage_error IS NULL`
+        isAnswered(end) ? sql`s.outage_met_by IS NOT NULL` : sql`s.outage_met_by = ${id} AND s.outage_error IS NULL`
       }
     )`
 

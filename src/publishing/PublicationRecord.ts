@@ -21,7 +21,7 @@ export type PublicationState = typeof PublicationState.Type
 export const AttemptOutcome = Schema.Literal("published", "refused", "unavailable", "unknown", "interrupted", "lost")
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
-/** The outcomes that a platform decides. Each ends the outage of its store. */
+/** The outcomes that a platform decides, if the publication was sent. */
 export const answeredOutcomes: ReadonlySet<AttemptOutcome> = new Set(["published", "refused"])
 
 /**

@@ -9,10 +9,10 @@ import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { isOpen, isUntil, type MemoryPublication, publicationsOf } from "./MemoryPublication.memory.ts"
 import { makePublicationCancels } from "./PublicationCancels.memory.ts"
-import type { AttemptEnd, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
+import { type AttemptEnd, type ClaimedPublication, type ClaimRequest, isAnswered } from "./PublicationClaim.ts"
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.memory.ts"
-import { answeredOutcomes, type PublishAttempt } from "./PublicationRecord.ts"
+import type { PublishAttempt } from "./PublicationRecord.ts"
 import { type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
@@ -326,9 +326,9 @@ const makeClaim =
 /** Ends the attempts that have no end yet. */
 const endOpen = (
   attempts: ReadonlyArray<PublishAttempt>,
-  ended: AttemptEnd & { readonly endedAt: Timestamp }
+  { endedAt, outcome, reason }: AttemptEnd & { readonly endedAt: Timestamp }
 ): ReadonlyArray<PublishAttempt> =>
-  attempts.map((attempt) => (attempt.endedAt === null ? { ...attempt, ...ended } : attempt))
+  attempts.map((attempt) => (attempt.endedAt === null ? { ...attempt, outcome, reason, endedAt } : attempt))
 
 const makeClaimWrites = (
   store: Store
@@ -363,12 +363,12 @@ const makeClaimWrites = (
       ...change(publication, millis)
     }))
 
-  const endOutage = ({ accountId, id, storeId }: ClaimedPublication, { outcome }: AttemptEnd) =>
+  const endOutage = ({ accountId, id, storeId }: ClaimedPublication, ended: AttemptEnd) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>
       updateAccount(store, accountId, (account) => {
         const outage = account.outages.get(storeId)
         if (outage === undefined || outage.metBy === null) return account
-        if (!answeredOutcomes.has(outcome) && (outage.metBy !== id || outage.error !== null)) return account
+        if (!isAnswered(ended) && (outage.metBy !== id || outage.error !== null)) return account
         const until = Math.min(outage.until, now)
         return { ...account, outages: new Map(account.outages).set(storeId, { ...outage, until, metBy: null }) }
       })

@@ -42,7 +42,13 @@ import { makeFinishPublication, makePostponePublication } from "./PublishOutcome
 /** The decision about a publication after calls to the platform. */
 type Decision =
   | { readonly _tag: "Accept"; readonly published: Published }
-  | { readonly _tag: "Refuse"; readonly error: PublishError; readonly isPartlyWritten: boolean }
+  | {
+      readonly _tag: "Refuse"
+      readonly error: PublishError
+      readonly isPartlyWritten: boolean
+      /** Refused without a call that sends it. */
+      readonly isUnsent?: boolean
+    }
   | { readonly _tag: "RetryLater"; readonly error: PlatformUnavailable | PlatformOutcomeUnknown }
   /** The store's whole platform does not answer, so the attempt does not count. */
   | { readonly _tag: "Delay"; readonly error: PlatformUnavailable | PlatformOutcomeUnknown }
@@ -62,11 +68,15 @@ const refuse = ({
   code,
   isPartlyWritten = false,
   message
-}: PublishError & Partial<Pick<PlatformRefused, "isPartlyWritten">>): Decision => ({
+}: PublishError & Partial<Pick<PlatformRefused, "isPartlyWritten">>): Extract<
+  Decision,
+  { readonly _tag: "Refuse" }
+> => ({
   _tag: "Refuse",
   error: { code, message },
   isPartlyWritten
 })
+const refuseUnsent = (error: PublishError): Decision => ({ ...refuse(error), isUnsent: true })
 const retryLater = (error: PlatformUnavailable | PlatformOutcomeUnknown) => ({ _tag: "RetryLater", error }) as const
 
 /** The publication that an attempt sends, or why it cannot be sent. */
@@ -189,7 +199,7 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
 
     const push = (claimed: ClaimedPublication, store: PlatformStore, publication: Publication, answers: Answers) =>
       Effect.gen(function* () {
-        if (endedInOutage(claimed)) return refuse(dropEnded)
+        if (endedInOutage(claimed)) return refuseUnsent(dropEnded)
         yield* faults.at("pushing")
         const answer = yield* Effect.either(platform.publish(store, publication))
         yield* faults.at("pushed")
@@ -220,13 +230,13 @@ const makeSendPublication = ({ maxPushes, maxReadings, outageLimit }: Publishing
       Effect.gen(function* () {
         const opened = yield* Effect.either(open)
         if (Either.isLeft(opened))
-          return [opened.left._tag === "NotFound" ? { _tag: "GiveBack" } : refuse(opened.left), ready]
+          return [opened.left._tag === "NotFound" ? { _tag: "GiveBack" } : refuseUnsent(opened.left), ready]
         const store = opened.right
         if (claimed.attempts === 1) return [yield* push(claimed, store, ready.push.publication, answers), ready]
         const earlier = yield* checkEarlierAttempts(claimed, store, ready.push.publication, answers)
         if (Option.isSome(earlier)) return [earlier.value, ready]
         const { content, push: next } = yield* prepare(claimed, true)
-        if (Either.isLeft(next)) return [refuse(next.left.error), ready]
+        if (Either.isLeft(next)) return [refuseUnsent(next.left.error), ready]
         return [yield* push(claimed, store, next.right.publication, answers), { content, push: next.right }]
       })
 
@@ -281,7 +291,7 @@ export const makeAttempt = (options: PublishingOptions) =>
           return finish(
             claimed,
             content,
-            { outcome: "refused", reason: decision.error.code },
+            { outcome: "refused", reason: decision.error.code, isUnsent: decision.isUnsent ?? false },
             { _tag: "Failed", entityIds, error: decision.error, isPartlyWritten: decision.isPartlyWritten }
           )
         case "GiveUp":
@@ -318,7 +328,7 @@ export const makeAttempt = (options: PublishingOptions) =>
           return yield* finish(
             claimed,
             content,
-            { outcome: "refused", reason: error.code },
+            { outcome: "refused", reason: error.code, isUnsent: true },
             { _tag: "Failed", entityIds, error }
           )
         }

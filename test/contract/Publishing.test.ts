@@ -1896,6 +1896,34 @@ for (const engine of featureServiceEngines) {
         )
       )
 
+      it.effect("a publication that is refused without a call to the platform does not end an outage", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { product, store } = shop
+            const repo = yield* PublicationsRepo
+            const aTarp = Effect.flatMap(anEntity("product", { title: "Tarp" }, { on: [store] }), (id) =>
+              ask(id, store)
+            )
+            const [met, last] = [idOf(yield* aTarp), idOf(yield* aTarp)]
+            const removed = idOf(yield* ask(product, store))
+            const error = { code: delayedCode, message: "It does not answer." }
+            const first = yield* claimOneAndDie(3_600, met)
+            assert.isTrue(yield* repo.meetOutage(first, { outcome: "unavailable", reason: "server" }, error, 0))
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.RemoveFromStore({ entityId: product, storeId: store.id })
+            ])
+            assert.strictEqual((yield* settled(removed)).error?.code, "NOT_ON_STORE")
+            const [attempt] = yield* repo.attempts(shop.accountId, removed)
+            assert.deepInclude(attempt, { outcome: "refused", reason: "NOT_ON_STORE" })
+            const next = yield* claimOneAndDie(3_600, last)
+            assert.isFalse(yield* repo.failsAlone(next), "another publish has failed since the platform answered last")
+            // A refusal of the platform is an answer.
+            assert.isTrue(yield* repo.finish(next, { outcome: "refused", reason: "NO" }, "failed", error))
+            assert.isTrue(yield* repo.failsAlone(yield* claimOneAndDie(3_600, idOf(yield* aTarp))))
+          })
+        )
+      )
+
       it.effect("workers run earlier requests, pending versions without a request, and new requests", () =>
         inShop((shop) =>
           Effect.gen(function* () {
