@@ -23,7 +23,9 @@ type NewRecordPublication = ProductPublication | CollectionPublication
 /** How long after a product its metafields are created, at most, if one call creates both. */
 const maxCreationMillis = 60_000
 
-const isOnlineStore = ({ handle, name }: SalesChannel) => /^online[-_]store$/.test(handle) || name === "Online Store"
+/** Whether new records are put on a channel if none are chosen: merchants look for a new product in their shop. */
+export const isOnlineStore = ({ handle, name }: SalesChannel) =>
+  /^online[-_]store$/.test(handle) || name === "Online Store"
 
 const notDone = (message: string) => ({ notDone: { code: "SALES_CHANNELS", message } })
 
