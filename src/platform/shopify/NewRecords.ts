@@ -92,14 +92,15 @@ export const makeNewRecords = (client: ShopifyClient) => {
 
   /**
    * Whether this publication, in an earlier attempt, or an earlier one that failed, has created a record that was found. Not if the
-   * record is known, or the shop had it before.
+   * record is known, unless only from a refresh since, or the shop had it before.
    */
   const isCreated = (
     store: PlatformStore,
     publication: NewRecordPublication,
     { id, metafields }: LiveRecord
   ): Effect.Effect<boolean, PlatformReadError> =>
-    id === publication.platformId || entityIdOf(metafields.nodes) !== publication.entityId
+    (id === publication.platformId && publication.mayBeCreated !== true) ||
+    entityIdOf(metafields.nodes) !== publication.entityId
       ? Effect.succeed(false)
       : publication._tag === "Product"
         ? isProductOurs(store, id)
