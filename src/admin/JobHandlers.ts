@@ -19,10 +19,10 @@ export const JobHandlers = JobRpcs.toLayer(
     const imports = yield* Imports
     const jobs = yield* Jobs
     const publishing = yield* Publishing
-    const { withFailures } = yield* PublishJobs
+    const { withOutcomes } = yield* PublishJobs
     const worker = yield* JobWorker
 
-    const get = (id: string) => jobId(id).pipe(Effect.flatMap(jobs.get), Effect.flatMap(withFailures))
+    const get = (id: string) => jobId(id).pipe(Effect.flatMap(jobs.get), Effect.flatMap(withOutcomes))
 
     return {
       listJobs: () => jobs.list,
@@ -30,7 +30,7 @@ export const JobHandlers = JobRpcs.toLayer(
       commandJob: ({ command, id }) =>
         jobId(id).pipe(
           Effect.flatMap((id) => jobs.command(command, id)),
-          Effect.flatMap(withFailures)
+          Effect.flatMap(withOutcomes)
         ),
       followJob: ({ id }) =>
         streamEvents((report: Report<Job>) =>
@@ -45,7 +45,7 @@ export const JobHandlers = JobRpcs.toLayer(
               : before.kind === "import"
                 ? Effect.raceFirst(settle, Effect.zipRight(imports.resume(Option.some(accountId)), Effect.never))
                 : settle
-            return yield* Option.isNone(job) ? new NotFound() : withFailures(job.value)
+            return yield* Option.isNone(job) ? new NotFound() : withOutcomes(job.value)
           })
         )
     }

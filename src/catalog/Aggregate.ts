@@ -25,7 +25,7 @@ export interface VersionState {
   readonly lastPublishError: PublishError | null
   /**
    * A failed publish may have brought the entity to the store: it had no certain outcome, wrote a part, or ended before another publish
-   * that brings the entity. Later publishes may have been refused.
+   * that brings the entity. Later publishes may have been refused. It stays if a refresh finds the entity there, until a publish succeeds.
    */
   readonly mayBeLive: boolean
   /** The entity's id on the store's platform. null: unknown, or never published there. */

@@ -22,6 +22,9 @@ export const linesOfJob = (job: Job, account: Option.Option<string>) => [
   `  begun ${seconds(job.created_at)} by ${authorName(job)}${job.ended_at === null ? "" : `, ended ${seconds(job.ended_at)}`}`,
   ...(job.waiting_for === null ? [] : [`  waits for ${job.waiting_for}`]),
   ...Object.entries(job.result).map(([name, count]) => `  ${name}: ${formatCount(count)}`),
+  ...((job.result.incomplete ?? 0) > 0
+    ? [`  \`${hint("history ENTITY", account)}\` says what the store did not do of an incomplete publish.`]
+    : []),
   ...job.errors.map(({ item, message }) => `  ${item}: ${message}`),
   ...(job.error_count > job.errors.length
     ? [`  and ${formatCount(job.error_count - job.errors.length)} more refusals`]

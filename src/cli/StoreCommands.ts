@@ -5,6 +5,7 @@ import { Effect, Option, Redacted } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { Job } from "../jobs/Job.ts"
 import { filesOnly } from "../model/Store.ts"
+import { goneOf, type SalesChannel } from "../platform/SalesChannel.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { argument, textOption } from "./Flags.ts"
 import { calledFrom } from "./ImportCommands.ts"
@@ -191,6 +192,28 @@ const channelsIn = (text: string): ReadonlyArray<string> | null =>
           .map((id) => id.trim())
           .filter((id) => id !== "")
 
+/** What publishes do with the records that they create. */
+export const linesOfChannels = (
+  chosen: ReadonlyArray<string> | null,
+  channels: ReadonlyArray<Pick<SalesChannel, "id" | "name">>
+): ReadonlyArray<string> => {
+  const gone = goneOf(chosen, channels)
+  const count = (chosen?.length ?? 0) - gone.length
+  return [
+    ...channels.map(({ id, name }) => `${id}  ${name}${chosen?.includes(id) === true ? "  (new records)" : ""}`),
+    chosen === null
+      ? "New products and collections are put on the platform's default."
+      : count === 0
+        ? "New products and collections are put on no sales channel."
+        : `New products and collections are put on ${count} of them.`,
+    ...(gone.length === 0
+      ? []
+      : [
+          `${gone.length === 1 ? "1 chosen channel is" : `${gone.length} chosen channels are`} gone from the store: ${gone.join(", ")}. Choose again without ${gone.length === 1 ? "it" : "them"}.`
+        ])
+  ]
+}
+
 const channels = Command.make(
   "channels",
   {
@@ -223,14 +246,17 @@ const channels = Command.make(
         store: domain,
         ...(Option.isSome(forNew) && { choose: forNew.value })
       })
-      yield* answer(json, { store_id: store.id, domain: store.domain, channels, for_new: chosen ?? "default" }, [
-        ...channels.map(({ id, name }) => `${id}  ${name}${chosen?.includes(id) === true ? "  (new records)" : ""}`),
-        chosen === null
-          ? "New products and collections are put on the platform's default."
-          : chosen.length === 0
-            ? "New products and collections are put on no sales channel."
-            : `New products and collections are put on ${chosen.length} of them.`
-      ])
+      yield* answer(
+        json,
+        {
+          store_id: store.id,
+          domain: store.domain,
+          channels,
+          for_new: chosen ?? "default",
+          gone: goneOf(chosen, channels)
+        },
+        linesOfChannels(chosen, channels)
+      )
     }).pipe(Effect.catchTags({ ValidationFailed: byPlace(() => "--for-new") }), withAdmin)
 ).pipe(
   Command.withDescription("List the sales channels of a store, and choose those for new products and collections.")

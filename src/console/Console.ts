@@ -28,6 +28,7 @@ import { profile } from "./profile/Profile.tsx"
 import { refuseAddress, refuseOnPage } from "./Refusals.tsx"
 import { selections } from "./selections/Selections.tsx"
 import { signIn } from "./signin/SignIn.tsx"
+import { storeChannels } from "./stores/StoreChannels.tsx"
 import { storeLinks } from "./stores/StoreLinks.tsx"
 import { storeList } from "./stores/StoreList.tsx"
 import { themeOf } from "./Theme.ts"
@@ -73,7 +74,7 @@ export const pages = (settings: { readonly trustedProxies: number }) =>
     ),
     combine(
       combine(
-        combine(combine(combine(storeList, storeLinks), exportDownloads), importReviews),
+        combine(combine(combine(storeList, combine(storeLinks, storeChannels)), exportDownloads), importReviews),
         combine(
           combine(home, combine(entities, publishReview)),
           combine(combine(entityLists, combine(combine(creations, copyProduct), collectionProducts)), selections)

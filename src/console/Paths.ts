@@ -41,6 +41,7 @@ export const paths = {
   linkStore: "/stores/link",
   unlinkStore: "/stores/unlink",
   testStoreToken: "/stores/test-token",
+  storeChannels: "/stores/channels",
   exportCsv: "/exports/products.csv",
   exportJsonl: "/exports/catalog.jsonl",
   publishStore: "/stores/publish",
@@ -166,6 +167,10 @@ export const undoReviewPath = (
 /** The page that publishes all changes of a store. */
 export const publishStoreOf = (storeId: string): string =>
   `${paths.publishStore}?${new URLSearchParams({ id: storeId })}`
+
+/** The page that chooses the sales channels of a store for new products and collections. */
+export const storeChannelsOf = (storeId: string): string =>
+  `${paths.storeChannels}?${new URLSearchParams({ id: storeId })}`
 
 /** The download of a store's products. */
 export const exportCsvOf = (storeId: string): string => `${paths.exportCsv}?${new URLSearchParams({ id: storeId })}`

@@ -74,7 +74,7 @@ export type CatalogChange = Data.TaggedEnum<{
   RefusePublish: { readonly entityId: EntityId; readonly storeId: StoreId; readonly error: PublishError }
   /** The publish was cancelled before it was sent. */
   CancelPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
-  /** A publish failed, but the store may have the entity. */
+  /** A publish failed, but the store may have the entity. Changes nothing if the store has accepted it before. */
   MarkMayBeLive: { readonly entityId: EntityId; readonly storeId: StoreId }
   /** A publish is requested. */
   RequestPublish: { readonly entityId: EntityId; readonly storeId: StoreId }

@@ -286,14 +286,15 @@ export class ChangePlanner {
 
   private publishState(aggregate: Aggregate, version: VersionState, change: Change<PublishStateChange>): VersionState {
     const published = { lastPublishStatus: "published", publishedAt: this.locked.now, lastPublishError: null } as const
+    const taken = { ...published, mayBeLive: false }
     switch (change._tag) {
       case "AcceptPublish": {
         const accepted = publishable(aggregate, version, this.variantsOf(aggregate.id))
-        return { ...version, ...published, accepted, platformId: change.platformId ?? version.platformId }
+        return { ...version, ...taken, accepted, platformId: change.platformId ?? version.platformId }
       }
       case "AcceptPinned": {
         const lastPublishStatus = change.isRequestedAgain ? "pending" : "published"
-        return { ...version, ...published, accepted: change.values, lastPublishStatus }
+        return { ...version, ...taken, accepted: change.values, lastPublishStatus }
       }
       case "AcceptImported": {
         const before = version.accepted ?? publishable(aggregate, version, this.variantsOf(aggregate.id))
@@ -306,9 +307,10 @@ export class ChangePlanner {
           lastPublishStatus === "pending" ||
           (lastPublishStatus === "failed" &&
             !samePublishable(accepted, publishable(aggregate, version, this.variantsOf(aggregate.id))))
-        // A publish that waits, or that failed and is still needed, stays visible.
+        // A publish that waits may have created what was found. It, or one that failed and is still needed, stays visible.
+        const mayBeLive = version.mayBeLive || (version.accepted === null && lastPublishStatus === "pending")
         const status = isOpen ? { lastPublishStatus, lastPublishError } : {}
-        return { ...version, ...published, ...status, accepted, platformId }
+        return { ...version, ...published, ...status, accepted, mayBeLive, platformId }
       }
       case "DelayPublish":
         return version.lastPublishStatus === "pending" ? { ...version, lastPublishError: change.error } : version
@@ -319,7 +321,7 @@ export class ChangePlanner {
         return { ...version, lastPublishStatus, lastPublishError: null }
       }
       case "MarkMayBeLive":
-        return { ...version, mayBeLive: true }
+        return { ...version, mayBeLive: version.mayBeLive || version.accepted === null }
       case "RequestPublish":
         return { ...version, lastPublishStatus: "pending" }
       case "Identify":

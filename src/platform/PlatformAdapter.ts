@@ -1,6 +1,7 @@
 import type { HttpClient } from "@effect/platform"
 import type { Effect, Scope } from "effect"
 import type { PlatformClient } from "./PlatformClient.ts"
+import type { SalesChannel } from "./SalesChannel.ts"
 
 /** A permission that an access token needs, by the platform's name. */
 export interface Permission {
@@ -25,17 +26,8 @@ export interface CredentialField {
   readonly misfit: (value: string) => string | undefined
 }
 
-/**
- * Data that a platform may have besides products, variants, collections and media. Reads of other data are empty. `newRecordChannels`: a
- * publish puts the records that it creates on `PlatformStore.newRecordChannels`.
- */
-export type PlatformCapability =
-  | "salesChannels"
-  | "newRecordChannels"
-  | "markets"
-  | "metafieldDefinitions"
-  | "metaobjects"
-  | "translations"
+/** Data that a platform may have besides products, variants, collections and media. Reads of other data are empty. */
+export type PlatformCapability = "salesChannels" | "markets" | "metafieldDefinitions" | "metaobjects" | "translations"
 
 /** The services that every adapter may use. */
 export type PlatformServices = HttpClient.HttpClient | Scope.Scope
@@ -62,6 +54,11 @@ export interface PlatformDescription {
   readonly ownsDomain: (domain: string) => boolean
   /** Whether a store sorts the products of a collection that has no `sort_order`. Otherwise they are in the order that was published. */
   readonly sortsByDefault: boolean
+  /**
+   * Whether a publish puts the records that it creates on a channel if a store has no `newRecordChannels`. Undefined: the platform decides, so
+   * none can be chosen.
+   */
+  readonly isDefaultChannel?: (channel: SalesChannel) => boolean
   /** The address of a smaller copy of a picture, if the platform's hosts make one. Undefined: they do not serve the picture. */
   readonly smallerPicture: (picture: URL, width: number) => URL | undefined
 }

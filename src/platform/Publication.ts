@@ -21,6 +21,8 @@ interface OptionedPublication {
 interface RequestedPublication extends PublishedEntity {
   /** Identifies the publication. All attempts have the same key. */
   readonly key: string
+  /** Whether an earlier publication, which failed, may have created the record, and none has succeeded since. Default: false. */
+  readonly mayBeCreated?: boolean
 }
 
 /** The values of an entity, and the relationships of its kind, for one store. */

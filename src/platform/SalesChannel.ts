@@ -12,6 +12,12 @@ export const SalesChannel = Schema.Struct({
 }).annotations({ identifier: "SalesChannel" })
 export type SalesChannel = typeof SalesChannel.Type
 
+/** The chosen channels that a store no longer has. Null: the platform's default. */
+export const goneOf = (
+  chosen: ReadonlyArray<string> | null,
+  channels: ReadonlyArray<Pick<SalesChannel, "id">>
+): ReadonlyArray<string> => (chosen ?? []).filter((id) => !channels.some((channel) => channel.id === id))
+
 /** Whether an entity is sold on one of its store's channels. */
 export const EntityChannel = Schema.Struct({
   id: Schema.String,

@@ -1,5 +1,5 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { type Context, Effect, Schema } from "effect"
+import { type Context, Schema } from "effect"
 import { allAccounts, readsAll } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
 import type { EntityKind } from "../model/Attribute.ts"
@@ -11,7 +11,7 @@ import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 type Pending = Pick<
   Context.Tag.Service<PublicationsRepo>,
-  "entities" | "failedOf" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"
+  "entities" | "outcomesOf" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"
 >
 
 /** Finds store versions whose draft is not published. */
@@ -63,11 +63,13 @@ export const makePendingScans = (sql: SqlClient): Pending => {
         AND (${until}::timestamptz IS NULL OR p.asked_at <= ${until}::timestamptz)`
   )
 
-  const failedOf = findSingle(Schema.Struct({ count: Schema.Number }))(
+  const outcomesOf = findSingle(Schema.Struct({ failed: Schema.Number, incomplete: Schema.Number }))(
     (accountId: AccountId, jobId: JobId) => sql`
-      SELECT count(*) AS count FROM publication p
-      WHERE p.account_id = ${accountId} AND p.job_id = ${jobId} AND p.state = 'failed'
-        AND p.error ->> 'code' IS DISTINCT FROM ${cancelledCode}`
+      SELECT count(*) FILTER (WHERE p.state = 'failed') AS failed, count(*) FILTER (WHERE p.state <> 'failed') AS incomplete
+      FROM publication p
+      WHERE p.account_id = ${accountId} AND p.job_id = ${jobId}
+        AND (p.state = 'failed' AND p.error ->> 'code' IS DISTINCT FROM ${cancelledCode}
+             OR p.state = 'published' AND p.error IS NOT NULL)`
   )
 
   const orphans = findAll(Schema.Struct({ accountId: AccountId, entityId: EntityId, storeId: StoreId }))(
@@ -97,7 +99,7 @@ export const makePendingScans = (sql: SqlClient): Pending => {
     pendingAfter,
     entities,
     pendingUntil,
-    failedOf: (...request) => Effect.map(failedOf(...request), ({ count }) => count),
+    outcomesOf,
     orphans
   }
 }

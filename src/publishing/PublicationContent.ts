@@ -56,7 +56,9 @@ export const KnownVersion = Schema.Struct({
   /** The entity's id on the platform. null: the entity has none, or it is unknown. */
   platformId: Schema.NullOr(Schema.String),
   /** null: the store has not accepted any values of the entity yet. */
-  accepted: Schema.NullOr(AcceptedValues)
+  accepted: Schema.NullOr(AcceptedValues),
+  /** As in `VersionState`. */
+  mayBeLive: Schema.Boolean
 })
 export type KnownVersion = typeof KnownVersion.Type
 type VersionsById = ReadonlyMap<EntityId, KnownVersion>
@@ -317,7 +319,8 @@ export const toPush = (
       ...own?.accepted?.attributes,
       ...(content._tag === "Fields" && content.fields)
     }),
-    ...(firstOption !== undefined && { firstOption })
+    ...(firstOption !== undefined && { firstOption }),
+    ...(own?.mayBeLive === true && { mayBeCreated: true })
   }
   const accepted = [{ entityId, values }]
   switch (content.kind) {

@@ -93,7 +93,7 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
 
   const storeVersions = findAll(withoutChecks(Schema.Struct({ id: EntityId, ...KnownVersion.fields })))(
     (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>) =>
-      versionsOf(sql`o.accepted`, accountId, storeId, ids)
+      versionsOf(sql`o.accepted, o.may_be_live AS "mayBeLive"`, accountId, storeId, ids)
   )
 
   const memberVersions = findAll(withoutChecks(Schema.Struct({ id: EntityId, ...MemberVersion.fields })))(

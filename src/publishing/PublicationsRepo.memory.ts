@@ -126,7 +126,7 @@ const makeRequests = (store: Store): PublicationRequests => ({
         ...(aggregate?.members ?? []).filter(isUnnamed)
       ]
     }),
-  storeVersions: readVersions(store, ({ accepted, platformId }) => ({ accepted, platformId })),
+  storeVersions: readVersions(store, ({ accepted, mayBeLive, platformId }) => ({ accepted, mayBeLive, platformId })),
   memberVersions: readVersions(store, toMemberVersion),
   recordsOfOthers: (accountId, storeId, entityId, platformIds) =>
     Effect.map(Ref.get(store), (state) => {
@@ -153,7 +153,7 @@ const pendingOn = (store: Store, accountId: AccountId, storeId: StoreId) =>
 
 const makePendingScans = (
   store: Store
-): Pick<Repo, "entities" | "failedOf" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"> => ({
+): Pick<Repo, "entities" | "outcomesOf" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"> => ({
   entities: (accountId, ids) =>
     Effect.map(Ref.get(store), (state) =>
       [...ids].sort().flatMap((id) => {
@@ -172,13 +172,12 @@ const makePendingScans = (
       const delays = meant.flatMap(({ error }) => delayOf(error) ?? [])
       return { count: meant.length, delay: delays.sort()[0] ?? null, now }
     }),
-  failedOf: (accountId, jobId) =>
-    Effect.map(
-      publicationsOf(store, accountId),
-      (all) =>
-        all.filter((each) => each.state === "failed" && each.jobId === jobId && each.error?.code !== cancelledCode)
-          .length
-    ),
+  outcomesOf: (accountId, jobId) =>
+    Effect.map(publicationsOf(store, accountId), (all) => {
+      const own = all.filter((each) => each.jobId === jobId && each.error !== null && each.error.code !== cancelledCode)
+      const count = (state: MemoryPublication["state"]) => own.filter((each) => each.state === state).length
+      return { failed: count("failed"), incomplete: count("published") }
+    }),
   pendingCounts: (accountId, storeId) =>
     Effect.map(pendingOn(store, accountId, storeId), (all) =>
       [...new Set(all.map(({ kind }) => kind))].sort().map((kind) => {

@@ -272,8 +272,11 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       storeId: StoreId,
       until: Timestamp | null
     ) => Effect.Effect<{ readonly count: number; readonly delay: string | null; readonly now: Timestamp }>
-    /** Number of failed publications that a job requested. */
-    readonly failedOf: (accountId: AccountId, jobId: JobId) => Effect.Effect<number>
+    /** Numbers of publications that a job requested: `failed`; `incomplete`: the store has accepted them, but not done a part. */
+    readonly outcomesOf: (
+      accountId: AccountId,
+      jobId: JobId
+    ) => Effect.Effect<{ readonly failed: number; readonly incomplete: number }>
     /** Deletes publications that ended more than 30 days ago, with their attempts. Returns their number. */
     readonly forget: Effect.Effect<number>
   }

@@ -198,8 +198,8 @@ export const makePublishJobKinds = Effect.gen(function* () {
             if (wait !== undefined) return wait
             const { next } = cursor
             if (next !== null) return { _tag: "Progress", cursor: { _tag: "Requests", place: next }, done: 0 }
-            // Lists of jobs, and processes of an older version, show the saved count. All others use `withFailures`.
-            const failed = yield* repo.failedOf(accountId, id)
+            // Lists of jobs, and processes of an older version, show the saved count. All others use `withOutcomes`.
+            const { failed } = yield* repo.outcomesOf(accountId, id)
             return { _tag: "Progress", cursor: null, done: 0, ...(failed > 0 && { counts: { failed } }) }
           }
           const place = cursor?.place ?? firstPlace
@@ -351,14 +351,14 @@ const make = Effect.gen(function* () {
       return yield* begin("publish_cancel", storeId, { storeId, until: now }, count)
     }),
     /**
-     * The job with the number of its publishes that have `failed` until now in its result. A job that publishes a selection is done when
-     * all are requested, so its publishes fail later.
+     * The job with the numbers of its publishes that have `failed` until now, or are `incomplete`, in its result. A job that publishes a
+     * selection is done when all are requested, so its publishes end later.
      */
-    withFailures: Effect.fn("PublishJobs.withFailures")(function* (job: Job) {
+    withOutcomes: Effect.fn("PublishJobs.withOutcomes")(function* (job: Job) {
       if (!isPublishing(job)) return job
       const { accountId } = yield* CurrentActor
-      const failed = yield* repo.failedOf(accountId, job.id)
-      return failed === 0 ? job : { ...job, result: { ...job.result, failed } }
+      const outcomes = Object.entries(yield* repo.outcomesOf(accountId, job.id)).filter(([, count]) => count > 0)
+      return outcomes.length === 0 ? job : { ...job, result: { ...job.result, ...Object.fromEntries(outcomes) } }
     }),
     /**
      * As `selected`, for these entities, or for all of these kinds that the filters find when their turn comes. Entities that are created

@@ -4,6 +4,7 @@ import { CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { LiveReadFailed, NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
+import type { PlatformDescription } from "../platform/PlatformAdapter.ts"
 import { PlatformClient, type PlatformStore } from "../platform/PlatformClient.ts"
 import type { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { PlatformRegistry } from "../platform/PlatformRegistry.ts"
@@ -13,6 +14,10 @@ import { StoresRepo } from "../stores/StoresRepo.ts"
 
 /** The kinds of entities that are sold on channels. */
 export type ChannelKind = Exclude<EntityKind, "media">
+
+/** Whether the channels for new records can be chosen on stores of a platform. */
+export const hasChannelChoice = (platform: Option.Option<PlatformDescription>): boolean =>
+  Option.exists(platform, ({ isDefaultChannel }) => isDefaultChannel !== undefined)
 
 const make = Effect.gen(function* () {
   const access = yield* StoreAccess
@@ -43,27 +48,26 @@ const make = Effect.gen(function* () {
       return Option.isNone(found) ? yield* new NotFound() : found.value.newRecordChannels
     }),
     /**
-     * Chooses the channels on which publishes put the records that they create on a store. Null: the platform's default. ValidationFailed:
-     * the store has no such channel, or its platform has no choice. LiveReadFailed: the channels cannot be read.
+     * Chooses the channels on which publishes put the records that they create on a store. Null: the platform's default. `before`: the
+     * choice that the caller has seen. False: another choice was made meanwhile, and nothing was saved. ValidationFailed: the store has no
+     * such channel, or its platform has no choice. LiveReadFailed: the channels cannot be read.
      */
     chooseForNewRecords: Effect.fn("SalesChannels.chooseForNewRecords")(function* (
       storeId: StoreId,
-      ids: ReadonlyArray<string> | null
+      ids: ReadonlyArray<string> | null,
+      before?: ReadonlyArray<string> | null
     ) {
       const { accountId } = yield* CurrentActor
       const found = yield* stores.access(accountId, storeId)
       if (Option.isNone(found)) return yield* new NotFound()
       const { domain, platform } = found.value.store
-      const hasChoice = Option.exists(registry.find(platform), ({ capabilities }) =>
-        capabilities.includes("newRecordChannels")
-      )
-      if (!hasChoice)
+      if (!hasChannelChoice(registry.find(platform)))
         return yield* ValidationFailed.at("channels", `cannot be chosen on ${domain}: its platform decides`)
       const known = new Set(ids === null ? [] : (yield* ofStore(storeId)).map(({ id }) => id))
       const unknown = ids?.find((id) => !known.has(id))
       if (unknown !== undefined)
         return yield* ValidationFailed.at("channels", `${domain} has no sales channel ${unknown}`)
-      yield* stores.keepNewRecordChannels(accountId, storeId, ids === null ? null : [...new Set(ids)])
+      return yield* stores.keepNewRecordChannels(accountId, storeId, ids === null ? null : [...new Set(ids)], before)
     }),
     /** NotFound: no such store; the platform was not called. LiveReadFailed: the platform gave no usable answer. */
     ofStore: Effect.fn("SalesChannels.ofStore")(ofStore),

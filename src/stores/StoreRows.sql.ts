@@ -103,10 +103,12 @@ export const makeStoreWrites = (
   | "reserveShop"
   | "unlink"
 > => ({
-  keepNewRecordChannels: (accountId, id, channels) =>
+  keepNewRecordChannels: (accountId, id, channels, before) =>
     sql`
       UPDATE store s SET new_record_channels = ${channels}
-      WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.status = 'linked'`.pipe(discardRows),
+      WHERE s.account_id = ${accountId} AND s.id = ${id} AND s.status = 'linked'
+        AND (${before === undefined} OR s.new_record_channels IS NOT DISTINCT FROM ${before ?? null}::text[])
+      RETURNING s.id`.pipe(hasRows),
   reserveShop: makeReserveShop(sql),
   link: (accountId, store, isReserved = false) =>
     Effect.gen(function* () {

@@ -35,6 +35,9 @@ export const emptyStores: Pick<
   timeZones: new Map()
 }
 
+const isSameChoice = (left: ReadonlyArray<string> | null, right: ReadonlyArray<string> | null) =>
+  JSON.stringify(left) === JSON.stringify(right)
+
 const isSameCredential = Option.getEquivalence<Uint8Array>((left, right) => Buffer.from(left).equals(right))
 
 /** The encrypted credentials of linked stores, and their tests. */
@@ -115,17 +118,17 @@ export const layerStoresRepoMemory = Layer.effect(
             newRecordChannels: account?.newRecordChannels.get(id) ?? null
           }))
         }),
-      keepNewRecordChannels: (accountId, id, channels) =>
-        updateAccount(memory, accountId, ({ newRecordChannels, ...account }) => {
-          const others = new Map([...newRecordChannels].filter(([each]) => each !== id))
-          return {
-            ...account,
-            newRecordChannels: !account.stores.has(id)
-              ? newRecordChannels
-              : channels === null
-                ? others
-                : others.set(id, channels)
-          }
+      keepNewRecordChannels: (accountId, id, channels, before) =>
+        Effect.gen(function* () {
+          const account = (yield* Ref.get(memory)).get(accountId)
+          const kept = account?.newRecordChannels.get(id) ?? null
+          if (account?.stores.has(id) !== true || (before !== undefined && !isSameChoice(kept, before))) return false
+          yield* updateAccount(memory, accountId, ({ newRecordChannels, ...rest }) => ({
+            ...rest,
+            newRecordChannels:
+              channels === null ? without(newRecordChannels, id) : new Map(newRecordChannels).set(id, channels)
+          }))
+          return true
         }),
       timeZones: (accountId) =>
         Effect.map(Ref.get(memory), (state) => {

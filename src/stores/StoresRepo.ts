@@ -61,12 +61,16 @@ export class StoresRepo extends Context.Tag("catalog/StoresRepo")<
     readonly link: (accountId: AccountId, store: Store, isReserved?: boolean) => Effect.Effect<void>
     /** A linked store with its credential and its sales channels for new records. */
     readonly access: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<AccessibleStore>>
-    /** Replaces the sales channels of a linked store for new records. Null: the platform's default. */
+    /**
+     * Replaces the sales channels of a linked store for new records. Null: the platform's default. False: the store is not linked, or has
+     * other ones than `before`.
+     */
     readonly keepNewRecordChannels: (
       accountId: AccountId,
       id: StoreId,
-      channels: ReadonlyArray<string> | null
-    ) => Effect.Effect<void>
+      channels: ReadonlyArray<string> | null,
+      before?: ReadonlyArray<string> | null
+    ) => Effect.Effect<boolean>
     /** The encrypted credential of a linked store. */
     readonly credential: (accountId: AccountId, id: StoreId) => Effect.Effect<Option.Option<Uint8Array>>
     /** Replaces the credential of a linked store, and forgets the test of the earlier one. */

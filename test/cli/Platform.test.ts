@@ -40,6 +40,40 @@ describe.skipIf(!serverAnswers)("platform commands", () => {
             stdout: "",
             stderr: "--for-new: give ids of sales channels, none or default\n"
           })
+        yield* run("platform", "repair", "--store", "tern.demo.example")
+        for (const [chosen, lines] of [
+          [
+            ["demo://publication/online-store", "demo://publication/fair"],
+            [
+              "demo://publication/online-store  Online Store  (new records)",
+              "demo://publication/point-of-sale  Point of Sale",
+              "New products and collections are put on 1 of them.",
+              "1 chosen channel is gone from the store: demo://publication/fair. Choose again without it."
+            ]
+          ],
+          [
+            ["demo://publication/fair", "demo://publication/shop"],
+            [
+              "demo://publication/online-store  Online Store",
+              "demo://publication/point-of-sale  Point of Sale",
+              "New products and collections are put on no sales channel.",
+              "2 chosen channels are gone from the store: demo://publication/fair, demo://publication/shop. Choose again without them."
+            ]
+          ]
+        ] as const) {
+          yield* Effect.flatMap(
+            SqlClient.SqlClient,
+            (sql) => sql`UPDATE store SET new_record_channels = ${[...chosen]} WHERE domain = 'tern.demo.example'`
+          ).pipe(Effect.provide(Database.layerServer({ url })))
+          assert.deepStrictEqual(yield* run("store", "channels", "tern.demo.example"), {
+            code: 0,
+            stdout: `${lines.join("\n")}\n`,
+            stderr: ""
+          })
+          const { stdout } = yield* run("store", "channels", "tern.demo.example", "--json")
+          assert.deepStrictEqual(JSON.parse(stdout).gone, chosen.slice(lines[2]?.includes("no sales") ? 0 : 1))
+        }
+        yield* run("platform", "fail", "--store", "tern.demo.example", "--percent", "10")
         yield* run("platform", "fail", "--store", "tern.demo.example", "--kind", "delay", "--delay", "7")
         assert.deepStrictEqual(yield* failures, [
           { kind: "delay", percent: 100, delay_millis: 7_000 },

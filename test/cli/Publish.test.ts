@@ -256,6 +256,23 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
         assert.strictEqual(code, 0)
         assert.include(stderr.split("\n"), `Publish all changes to ${europe}: waits for ${why}.`)
 
+        // A store may accept a publish, but for a part.
+        yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `UPDATE publication SET error = '{"code":"SALES_CHANNELS","message":"On none."}' WHERE state = 'published'`
+          )
+        )
+        const listed = (yield* json("jobs", "list")).jobs as ReadonlyArray<Json>
+        const done = listed.find(({ kind, result }) => kind === "publish_waiting" && !("failed" in (result as Json)))
+        const shown = (yield* run("jobs", "show", String(done?.id))).stdout.split("\n")
+        assert.deepStrictEqual(shown.slice(2, 6), [
+          "  refused: 0",
+          "  requested: 1",
+          "  incomplete: 1",
+          "  `catalog history ENTITY` says what the store did not do of an incomplete publish."
+        ])
+
         // All publishes that wait are cancelled, and the job that requests more.
         const nothing = "No publish waits: there is nothing to cancel."
         assert.strictEqual(yield* said("publish", "--all", "--cancel"), nothing)

@@ -1,3 +1,4 @@
+import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { DemoFailures } from "../../src/demo/DemoFailures.ts"
@@ -152,6 +153,14 @@ layer(PagesServer, { excludeTestServices: true })("the pages of jobs", (it) => {
       const page = yield* assertPage(path, cookie)
       assert.match(textOf(page), /State Done Progress 1 item Refused 0 Requested 1 Failed 1 Begun/)
       assert.include(page.text, 'Failed publishes are shown on <a href="/">Home</a>.')
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
+        UPDATE publication SET state = 'published', error = '{"code":"SALES_CHANNELS","message":"On none."}'
+        WHERE id = ${asked.publicationId}`
+      assert.match(
+        textOf(yield* assertPage(path, cookie)),
+        /The store has accepted the incomplete publishes, but not done a part of them, such as the sales channels of a new product\. The history of each item says why\. State Done Progress 1 item Refused 0 Requested 1 Incomplete 1 Begun/
+      )
       // The page is updated when a publish ends.
       assert.match(page.text, new RegExp(`data-live="job:${id} publish"`))
     })

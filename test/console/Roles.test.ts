@@ -145,6 +145,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "GET /settings/webhooks",
     "GET /settings/webhooks/:id",
     "GET /settings/webhooks/delete",
+    "GET /stores/channels",
     "GET /stores/link",
     "GET /stores/unlink",
     "POST /settings/connections/disconnect-all",
@@ -164,6 +165,7 @@ const decisions: Readonly<Record<NeededRole, ReadonlyArray<string>>> = {
     "POST /settings/webhooks/replay",
     "POST /settings/webhooks/rotate",
     "POST /settings/webhooks/test",
+    "POST /stores/channels",
     "POST /stores/link",
     "POST /stores/test-token",
     "POST /stores/unlink"

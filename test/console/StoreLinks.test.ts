@@ -117,7 +117,10 @@ layer(PagesServer, { excludeTestServices: true })("linking and unlinking a store
       yield* repo.link(accountId, { ...shop, platform: "shopify" })
       assert.include(yield* stores, "Token not tested yet")
       yield* repo.recordCredentialTest(accountId, shop.id, Option.none(), null)
-      assert.match(yield* stores, /Token Accepted by the store .+ Test the token Replace the token Unlink/)
+      assert.match(
+        yield* stores,
+        /Token Accepted by the store .+ Test the token Replace the token Sales channels Unlink/
+      )
       yield* repo.recordCredentialTest(accountId, shop.id, Option.none(), null, ["write_publications"])
       assert.match(
         yield* stores,

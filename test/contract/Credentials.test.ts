@@ -356,12 +356,19 @@ for (const engine of all) {
               const { store } = yield* linking(token)
               const sent = Effect.map(access.open(accountId, store.id), ({ newRecordChannels }) => newRecordChannels)
               assert.deepStrictEqual([yield* forNewRecords(store.id), yield* sent], [null, undefined])
-              yield* chooseForNewRecords(store.id, [...ids, ...ids])
+              assert.isTrue(yield* chooseForNewRecords(store.id, [...ids, ...ids]))
               assert.deepStrictEqual([yield* forNewRecords(store.id), yield* sent], [ids, ids])
               assert.strictEqual(
                 yield* refusal(chooseForNewRecords(store.id, ["gid://shopify/Publication/9"])),
                 "channels: tern.myshopify.com has no sales channel gid://shopify/Publication/9"
               )
+              // A choice that was made meanwhile is not overwritten.
+              for (const before of [null, [], [...ids].reverse(), ids.slice(0, 1)])
+                assert.isFalse(yield* chooseForNewRecords(store.id, ids.slice(1), before))
+              assert.isTrue(yield* chooseForNewRecords(store.id, null, ids))
+              assert.isFalse(yield* chooseForNewRecords(store.id, null, ids))
+              assert.isTrue(yield* chooseForNewRecords(store.id, ids, null))
+              assert.deepStrictEqual(yield* sent, ids)
               const stranger = chooseForNewRecords(store.id, []).pipe(actingAs(other.actor))
               assert.strictEqual((yield* Effect.flip(stranger))._tag, "NotFound")
               yield* unlink(domain)

@@ -281,6 +281,7 @@ const read = (sample: Sample, withSearch: boolean) =>
     yield* stores.credentialTests(accountId)
     yield* stores.access(accountId, storeId)
     yield* stores.keepNewRecordChannels(accountId, storeId, ["gid://shopify/Publication/1"])
+    yield* stores.keepNewRecordChannels(accountId, storeId, null, ["gid://shopify/Publication/1"])
     yield* stores.recordCredentialTest(accountId, storeId, Option.none(), null)
     const publications = yield* PublicationsRepo
     yield* publications.failures(accountId, 20)
@@ -939,7 +940,7 @@ const jobs = Effect.gen(function* () {
   const publications = yield* PublicationsRepo
   yield* publications.entities(accountId, [product(1), product(2)])
   yield* publications.pendingUntil(accountId, firstStore, null)
-  yield* publications.failedOf(accountId, yield* mintId(JobId))
+  yield* publications.outcomesOf(accountId, yield* mintId(JobId))
   const token = Buffer.from("no token")
   assert.isFalse(yield* (yield* StoresRepo).replaceCredential(accountId, firstStore, token, token))
 

@@ -303,7 +303,10 @@ describe.skipIf(adminSchema === undefined)("live reads of a Shopify store", () =
         Effect.gen(function* () {
           server.script(token, "*", "refused", 1_000)
           for (const answer of [yield* ofStore(), yield* of("product")])
-            assertRefusal(answer, failed("Access denied for field."))
+            assertRefusal(
+              answer,
+              failed("The access token lacks the permission read_publications, so sales channels cannot be read.")
+            )
           server.repair(token)
           server.revoke(token)
           const revoked = "The store does not accept the access token: the token is wrong or was revoked."

@@ -1,18 +1,20 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Fiber, Layer, Option } from "effect"
 import { NewEntity } from "../../src/drafts/Creation.ts"
-import { EntityId } from "../../src/model/Ids.ts"
+import { EntityId, type StoreId } from "../../src/model/Ids.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
+import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
+import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
-import { actingAs, Drafts } from "../../src/testing/index.ts"
+import { actingAs, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
 import { again, aProduct } from "../../src/testing/platform/Publications.ts"
 import { serverAnswers } from "../support/TestDatabase.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import { layerServer, layerShopify, openShop, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
 import { scopesWithout } from "./ShopifyAccess.ts"
 import { aCollection } from "./ShopifyCatalog.ts"
-import { aMerchant, layerMerchants, quiet, token } from "./ShopifyMerchant.ts"
+import { aMerchant, layerMerchants, publishDraft, quiet, refreshed, token } from "./ShopifyMerchant.ts"
 import type { ShopifyShop } from "./ShopifyShop.ts"
 
 const publicationNamed = (name: string, number: number) => ({
@@ -37,6 +39,28 @@ const aShop = Effect.map(openShop, (opened) => ({
   places: openPlaces(opened.shop),
   count: (operation: string) => opened.asked().filter((name) => name === operation).length
 }))
+
+/** A new product on a store, with one variant. */
+const aNewProduct = (storeId: StoreId) =>
+  Effect.gen(function* () {
+    const [id, variantId] = [yield* mintId(EntityId), yield* mintId(EntityId)]
+    const attributes = [{ key: "title", value: "Mug" }]
+    const variant = [{ key: "price", value: "1.00" }]
+    yield* (yield* Drafts).create(NewEntity.Product({ id, attributes, variantId, variant, storeIds: [storeId] }))
+    return { id, variantId }
+  })
+
+/** Changes the title of a product and a metafield, which Shopify gets in a call of its own. */
+const rename = (entityId: EntityId, title: string) =>
+  Effect.flatMap(CatalogChanges, ({ apply }) =>
+    apply([
+      CatalogChange.SetAttributes({
+        entityId,
+        values: { title, "specs.name": title },
+        types: { "specs.name": "single_line_text_field" }
+      })
+    ])
+  )
 
 const onlyId = (ids: ReadonlyMap<EntityId, string>, entity: { readonly entityId: EntityId }) =>
   ids.get(entity.entityId) ?? ""
@@ -160,6 +184,29 @@ describe.skipIf(adminSchema === undefined)("the sales channels of new records on
         )
     }
 
+    for (const [kind, { after, before, make }] of Object.entries(kinds))
+      it.effect(`a ${kind} that a failed publish has created, and a refresh has read, is put on its channels`, () =>
+        Effect.gen(function* () {
+          const { publish, readBack } = yield* PlatformClient
+          for (const mayBeCreated of [false, true]) {
+            const { places, script, server, shop, store } = yield* aShop
+            const publication = make()
+            script("PutOnChannels", "server", 9)
+            yield* Effect.flip(publish(store, publication))
+            server.repair(tokenOf(store))
+            const [created = ""] = [...shop.products.keys(), ...shop.collections.keys()]
+            const next = again(publication, new Map([[publication.entityId, created]]), { title: "Renamed" })
+            const sent = { ...next, ...(mayBeCreated && { mayBeCreated }) }
+            const { notDone } = yield* publish(store, sent)
+            assert.deepStrictEqual([places(created), notDone], [mayBeCreated ? [...after] : [...before], undefined])
+            // Reading back, too, finds it done only when it is on its channels.
+            assert.isTrue(Option.isSome(yield* readBack(store, sent)))
+            shop.places.clear()
+            assert.strictEqual(Option.isSome(yield* readBack(store, sent)), !mayBeCreated)
+          }
+        })
+      )
+
     it.effect("a product that the shop had before stays where it is, also if an answer is lost", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
@@ -223,17 +270,7 @@ describe.skipIf(adminSchema === undefined)("the sales channels of new records on
           yield* Effect.gen(function* () {
             const drafts = yield* Drafts
             const { request, settle } = yield* Publishing
-            const [id, variantId] = [yield* mintId(EntityId), yield* mintId(EntityId)]
-            const attributes = [{ key: "title", value: "Mug" }]
-            yield* drafts.create(
-              NewEntity.Product({
-                id,
-                attributes,
-                variantId,
-                variant: [{ key: "price", value: "1.00" }],
-                storeIds: [storeId]
-              })
-            )
+            const { id, variantId } = yield* aNewProduct(storeId)
             const asked = yield* request(id, storeId)
             if (asked.outcome === "nothing_to_publish") return assert.fail(asked.outcome)
             const [record] = yield* settle([asked.publicationId], quiet)
@@ -245,9 +282,63 @@ describe.skipIf(adminSchema === undefined)("the sales channels of new records on
             )
             assert.deepStrictEqual(yield* told, [[denied], [null]])
             assert.deepStrictEqual(places([...shop.products.keys()][0]), [fair.id])
+            // A job counts it.
+            const other = yield* aNewProduct(storeId)
+            const { selected, withOutcomes } = yield* PublishJobs
+            const job = yield* selected(storeId, [other.id])
+            const ended = Option.getOrThrow(yield* (yield* JobWorker).settle(job.id, quiet))
+            assert.deepStrictEqual((yield* withOutcomes(ended)).result, { requested: 1, refused: 0 })
+            assert.strictEqual(yield* publishDraft(other.id, storeId), "published")
+            assert.deepStrictEqual((yield* withOutcomes(ended)).result, { requested: 1, refused: 0, incomplete: 1 })
           }).pipe(actingAs(actor))
         })
       )
+
+      for (const isWaiting of [false, true])
+        it.effect(
+          `a product that a refresh has read ${isWaiting ? "while its first publish waits" : "after its first publish failed"} is put on its channels, once`,
+          () =>
+            Effect.gen(function* () {
+              const { actor, stores } = yield* aMerchant
+              const server = yield* ShopifyTestServer
+              const shop = server.open(token)
+              const places = openPlaces(shop)
+              const [{ id: storeId }] = stores
+              yield* Effect.gen(function* () {
+                const { id } = yield* aNewProduct(storeId)
+                server.asked.delete(token)
+                server.script(token, "PutOnChannels", isWaiting ? "server" : "frozen", 999)
+                const first = yield* Effect.fork(publishDraft(id, storeId))
+                if (!isWaiting) assert.strictEqual(yield* Fiber.join(first), "failed")
+                else
+                  yield* Effect.repeat(
+                    Effect.delay(
+                      Effect.sync(() => server.asked.get(token)?.includes("PutOnChannels") === true),
+                      "20 millis"
+                    ),
+                    { until: (isAsked) => isAsked }
+                  )
+                yield* refreshed
+                server.repair(token)
+                if (isWaiting) assert.strictEqual(yield* Fiber.join(first), "published")
+                else {
+                  // The refresh has found the draft in the store, so only a later change is published.
+                  yield* rename(id, "Cup")
+                  assert.strictEqual(yield* publishDraft(id, storeId), "published")
+                }
+                const [created = ""] = [...shop.products.keys()]
+                assert.deepStrictEqual(places(created), [online.id, fair.id])
+                // A merchant takes it off a channel: no later publish puts it there again, not even after one that failed.
+                shop.places.set(created, new Set([fair.id]))
+                yield* rename(id, "Bowl")
+                server.script(token, "SetMetafields", "frozen", 999)
+                assert.strictEqual(yield* publishDraft(id, storeId), "failed")
+                server.repair(token)
+                assert.strictEqual(yield* publishDraft(id, storeId), "published")
+                assert.deepStrictEqual(places(created), [fair.id])
+              }).pipe(actingAs(actor))
+            })
+        )
     })
   })
 })

@@ -12,6 +12,7 @@ describe("the publication of a product that gets its first option", () => {
   const values = { attributes: attributesOf({ title: "Mug" }), media: [], variants: [former, other] }
   const versionOf = (own: Readonly<Record<string, string>>) => ({
     platformId: null,
+    mayBeLive: false,
     accepted: { attributes: attributesOf(own) }
   })
   const versions = new Map([

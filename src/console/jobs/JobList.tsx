@@ -69,11 +69,11 @@ export const jobList: Surface<Jobs | PublishJobs | Stores | PageServices> = surf
   Effect.gen(function* () {
     const jobs = yield* Jobs
     const stores = yield* Stores
-    const { withFailures } = yield* PublishJobs
+    const { withOutcomes } = yield* PublishJobs
     const { asWatcher, withForm } = yield* makePageHandlers
 
     const naming = Effect.map(stores.list, withStoreName)
-    const toShow = (job: Job) => Effect.zipWith(withFailures(job), naming, (shown, withName) => withName(shown))
+    const toShow = (job: Job) => Effect.zipWith(withOutcomes(job), naming, (shown, withName) => withName(shown))
 
     return {
       list: asWatcher((visitor) =>

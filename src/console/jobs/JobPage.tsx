@@ -131,6 +131,13 @@ export const JobPage = ({
             )}
           </p>
         )}
+        {(job.result.incomplete ?? 0) > 0 && (
+          <p>
+            {t(
+              "The store has accepted the incomplete publishes, but not done a part of them, such as the sales channels of a new product. The history of each item says why."
+            )}
+          </p>
+        )}
         {job.kind === "import" && (
           <p>
             <a href={pageOf(paths.import, job.id)}>{t("Show the import")}</a>

@@ -176,6 +176,8 @@ export const messages: ReadonlyArray<Sentence> = [
   "new products and collections are put on no sales channel",
   "The variant {variant} has no value for the option {option}.",
   "The address of the file {name} has more than {count} characters, which stores do not take.",
+  "Incomplete",
+  "The access token lacks the permission read_publications, so sales channels cannot be read.",
   "It was put on no sales channel, because the access token lacks the permission write_publications. Put it on its sales channels in the store.",
   "It was not put on the sales channels {channels}. The store says: {problem}",
   "The store no longer has all sales channels that were chosen for new products and collections.",

@@ -13,6 +13,7 @@ import { filesOnly, type Store } from "../../model/Store.ts"
 import { PlatformRegistry } from "../../platform/PlatformRegistry.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
 import { PublishJobs } from "../../publishing/PublishJobs.ts"
+import { hasChannelChoice } from "../../storedata/SalesChannels.ts"
 import { permissionsNamed } from "../../stores/LinkRules.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { CredentialTest } from "../../stores/StoresRepo.ts"
@@ -204,6 +205,7 @@ export const storeList: Surface<
             <StoresPage
               visitor={visitor}
               platformName={platformNameIn(platforms, wordsIn(visitor.pageLanguage))}
+              hasChannels={(platform) => hasChannelChoice(platforms.find(platform))}
               hasToken={hasTokenIn(platforms)}
               permissionsOf={permissionsIn(platforms)}
               note={noteOf(notes, queryOf(request).get("note"))}

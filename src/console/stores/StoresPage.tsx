@@ -13,7 +13,7 @@ import { Frame, HiddenFields, Note, Time } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Saying, Sentence, Words } from "../languages/Words.tsx"
 import { Domain, EntityLink, State } from "../Naming.tsx"
-import { exportCsvOf, issuesPath, pageOf, paths, publishStoreOf } from "../Paths.ts"
+import { exportCsvOf, issuesPath, pageOf, paths, publishStoreOf, storeChannelsOf } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed, useMay, useWords } from "../Viewer.tsx"
 import { linkStoreOf, unlinkStoreOf, WithoutPermission } from "./LinkStorePage.tsx"
@@ -258,14 +258,16 @@ const TokenState = ({
   )
 }
 
-/** The button that tests a store's token, and the links that replace it and unlink the store. */
+/** The button that tests a store's token, and the links that replace it, choose sales channels and unlink the store. */
 const LinkActions = ({
   csrf,
+  hasChannels,
   hasToken,
   store
 }: {
   readonly store: Store
   readonly csrf: string
+  readonly hasChannels: boolean
   readonly hasToken: boolean
 }) => {
   const t = useWords()
@@ -288,6 +290,11 @@ const LinkActions = ({
             {t("Replace the token")}
           </a>
         )}{" "}
+        {hasChannels && (
+          <a href={storeChannelsOf(store.id)} aria-label={t("Sales channels of {store}", { store: store.name })}>
+            {t("Sales channels")}
+          </a>
+        )}{" "}
         <a href={unlinkStoreOf(store.id)} aria-label={t("Unlink {store}", { store: store.name })}>
           {t("Unlink")}
         </a>
@@ -303,6 +310,7 @@ export const StoresPage = ({
   delays,
   failures,
   fetching,
+  hasChannels,
   hasToken,
   holder,
   note,
@@ -315,6 +323,8 @@ export const StoresPage = ({
   readonly platformName: (platform: string) => string
   /** Whether stores of a platform are linked with a token. */
   readonly hasToken: (platform: string) => boolean
+  /** Whether the sales channels for new records can be chosen on stores of a platform. */
+  readonly hasChannels: (platform: string) => boolean
   /** The optional permissions that the token of a store on a platform lacked in a test. */
   readonly permissionsOf: (platform: string, test: CredentialTest | undefined) => ReadonlyArray<Permission>
   readonly note: Saying | undefined
@@ -379,7 +389,12 @@ export const StoresPage = ({
                     <Delay why={delays.get(store.id) ?? null} />
                     <PublishAll counts={counts.get(store.id) ?? nothingToCount} store={store} isLocked={isLocked} />
                     <Export store={store} csrf={visitor.csrf} />
-                    <LinkActions store={store} csrf={visitor.csrf} hasToken={hasToken(store.platform)} />
+                    <LinkActions
+                      store={store}
+                      csrf={visitor.csrf}
+                      hasChannels={hasChannels(store.platform)}
+                      hasToken={hasToken(store.platform)}
+                    />
                   </div>
                   <Refresh
                     store={store}

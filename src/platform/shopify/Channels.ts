@@ -1,10 +1,11 @@
 import { Chunk, Effect, Stream } from "effect"
 import type { PlatformStore } from "../PlatformClient.ts"
-import type { PlatformReadError } from "../PlatformErrors.ts"
+import { type PlatformReadError, PlatformRefused } from "../PlatformErrors.ts"
 import type { SalesChannel } from "../SalesChannel.ts"
 import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
+import { accessDenied } from "./Exchange.ts"
 import { pages } from "./Lookups.ts"
 
 const catalogKinds: Readonly<Record<string, SalesChannel["catalog_kind"]>> = {
@@ -31,8 +32,17 @@ const channelOf = ({
   }
 }
 
+const denied = new PlatformRefused({
+  code: accessDenied,
+  message: "The access token lacks the permission read_publications, so sales channels cannot be read.",
+  field: null
+})
+
 const list = <A>(stream: Stream.Stream<A, PlatformReadError>) =>
-  Effect.map(Stream.runCollect(stream), (chunk) => Chunk.toReadonlyArray(chunk))
+  Stream.runCollect(stream).pipe(
+    Effect.map((chunk) => Chunk.toReadonlyArray(chunk)),
+    Effect.mapError((error) => (error._tag === "PlatformRefused" && error.code === accessDenied ? denied : error))
+  )
 
 /** Reads the sales channels of stores, which Shopify calls publications. */
 export const makeChannels = (client: ShopifyClient) => ({

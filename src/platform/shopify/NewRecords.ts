@@ -23,7 +23,9 @@ type NewRecordPublication = ProductPublication | CollectionPublication
 /** How long after a product its metafields are created, at most, if one call creates both. */
 const maxCreationMillis = 60_000
 
-const isOnlineStore = ({ handle, name }: SalesChannel) => /^online[-_]store$/.test(handle) || name === "Online Store"
+/** Whether new records are put on a channel if none are chosen: merchants look for a new product in their shop. */
+export const isOnlineStore = ({ handle, name }: SalesChannel) =>
+  /^online[-_]store$/.test(handle) || name === "Online Store"
 
 const notDone = (message: string) => ({ notDone: { code: "SALES_CHANNELS", message } })
 
@@ -90,14 +92,15 @@ export const makeNewRecords = (client: ShopifyClient) => {
 
   /**
    * Whether this publication, in an earlier attempt, or an earlier one that failed, has created a record that was found. Not if the
-   * record is known, or the shop had it before.
+   * record is known, unless only from a refresh since, or the shop had it before.
    */
   const isCreated = (
     store: PlatformStore,
     publication: NewRecordPublication,
     { id, metafields }: LiveRecord
   ): Effect.Effect<boolean, PlatformReadError> =>
-    id === publication.platformId || entityIdOf(metafields.nodes) !== publication.entityId
+    (id === publication.platformId && publication.mayBeCreated !== true) ||
+    entityIdOf(metafields.nodes) !== publication.entityId
       ? Effect.succeed(false)
       : publication._tag === "Product"
         ? isProductOurs(store, id)

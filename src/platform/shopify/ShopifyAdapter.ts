@@ -5,6 +5,7 @@ import type { PlatformClient } from "../PlatformClient.ts"
 import { pull } from "./Bulk.ts"
 import { defaultOptions, makeShopifyClient, type ShopifyOptions } from "./Client.ts"
 import { makeFind } from "./Finding.ts"
+import { isOnlineStore } from "./NewRecords.ts"
 import { permissions } from "./Permissions.ts"
 import { makePublish } from "./Publishing.ts"
 import { makeReadBack } from "./ReadBack.ts"
@@ -29,14 +30,7 @@ export const shopifyAdapter: PlatformAdapter = {
   name: "shopify",
   label: "Shopify",
   summary: "its Admin API is used, with a token",
-  capabilities: [
-    "salesChannels",
-    "newRecordChannels",
-    "markets",
-    "metafieldDefinitions",
-    "metaobjects",
-    "translations"
-  ],
+  capabilities: ["salesChannels", "markets", "metafieldDefinitions", "metaobjects", "translations"],
   isVerified: true,
   fields: [
     {
@@ -54,6 +48,7 @@ export const shopifyAdapter: PlatformAdapter = {
   ownsDomain: isShopify,
   // A new collection is sorted by sales.
   sortsByDefault: true,
+  isDefaultChannel: isOnlineStore,
   smallerPicture: (picture, width) => {
     if (picture.hostname !== "cdn.shopify.com" && !picture.hostname.endsWith(".myshopify.com")) return undefined
     const smaller = new URL(picture)
