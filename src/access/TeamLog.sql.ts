@@ -1,5 +1,5 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Effect, PubSub } from "effect"
+import { Effect, PubSub, Schema } from "effect"
 import { afterCommit } from "../database/CommitHooks.ts"
 import { discardRows, findAll } from "../database/Rows.ts"
 import { makeActorNames } from "../drafts/ActorNames.sql.ts"
@@ -22,6 +22,12 @@ export const makeTeamLogStatements = (sql: SqlClient, recorded: PubSub.PubSub<Re
       LIMIT ${limit}`
   )
 
+  const lastEvents = findAll(Schema.Struct({ email: Schema.String, id: Schema.String }))(
+    (accountId: AccountId) => sql`
+      SELECT e.email, max(e.id)::text AS id FROM team_event e
+      WHERE e.account_id = ${accountId} AND e.email IS NOT NULL GROUP BY e.email`
+  )
+
   return {
     /** Records a change of the team. It belongs to the transaction of the change, and is told to `recorded` after the commit. */
     record: (actor: Actor, { action, email, role = undefined }: NewTeamEvent) => {
@@ -39,6 +45,9 @@ export const makeTeamLogStatements = (sql: SqlClient, recorded: PubSub.PubSub<Re
     },
     /** The changes before the one with this id, newest first; undefined: the newest. */
     readLog,
+    /** The id of the newest change of each user, by e-mail. */
+    lastEvents: (accountId: AccountId) =>
+      Effect.map(lastEvents(accountId), (rows) => new Map(rows.map(({ email, id }) => [email, id]))),
     /** The e-mail of a user. Null: the account has no such user. */
     emailOf: (accountId: AccountId, id: UserId) => nameOf(accountId, "user", id)
   }

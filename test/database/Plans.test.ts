@@ -386,8 +386,10 @@ const access = (round: number) =>
     assert.isAtLeast((yield* users.list(accountId)).length, 60)
     assert.isTrue(Option.isSome(yield* users.findLink(hashes.link)))
     const reader = yield* users.setLink(accountId, userId, secret("link", round), 60)
-    assert.hasAllKeys(reader, ["expiresAt", "language", "timeZone"])
+    assert.hasAllKeys(Option.getOrThrow(reader), ["expiresAt", "language", "timeZone"])
     assert.isTrue(Option.isSome(yield* users.findOwnLink(accountId, userId, secret("link", round))))
+    // The same link is stored already.
+    assert.isTrue(Option.isNone(yield* users.setLink(accountId, userId, secret("link", round), 60)))
     assert.isTrue(yield* users.keepMailState(accountId, secret("link", round), "refused", 60))
     const views = yield* SavedViewsRepo
     const viewsOf = { accountId, userId, list: "product" } as const
@@ -419,6 +421,7 @@ const access = (round: number) =>
     assert.strictEqual(yield* users.emailOf(accountId, userId), email)
     yield* users.record({ _tag: "User", accountId, userId }, { action: "sessions_ended", email })
     const changes = yield* users.readLog(accountId, undefined, 2)
+    assert.strictEqual((yield* users.lastEvents(accountId)).get(email), String(changes[0]?.id))
     assert.deepInclude(changes[0], { action: "sessions_ended", email, role: null })
     assert.deepStrictEqual(yield* users.readLog(accountId, changes[0]?.id, 1), changes.slice(1))
     assert.isEmpty(yield* users.sessionsOf(accountId, userId, life))

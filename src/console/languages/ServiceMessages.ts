@@ -47,6 +47,7 @@ export const rules: ReadonlyArray<Sentence> = [
   "must be one of the languages in the list",
   "must be one of the time zones in the list",
   "is in the team already",
+  "has changed since this page was opened. Check the user below, and try again",
   "has accepted the invitation already; disable the user instead",
   "is on already",
   "cannot be required before you have one yourself: set it up on your profile",
