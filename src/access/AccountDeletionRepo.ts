@@ -24,8 +24,9 @@ const accessTables = [
   "oauth_grant",
   "api_key",
   "app_user",
-  // After the users: each event is written in the transaction that changes a user.
-  "team_event"
+  // After the users: their rows are written in the transaction that changes a user.
+  "team_event",
+  "security_mail"
 ]
 
 /** Rows that the job itself needs. They are deleted together with the account. */

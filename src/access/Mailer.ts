@@ -49,6 +49,8 @@ const connectionErrors: ReadonlyArray<unknown> = ["ECONNECTION", "EDNS", "ESOCKE
 class MailRefused extends Data.TaggedError("MailRefused")<{
   readonly reason: string
   readonly isTemporary: boolean
+  /** Whether SMTP_URL is wrong, so that the mail can be sent after a restart. */
+  readonly isOfSettings?: boolean
   readonly cause?: unknown
 }> {}
 
@@ -60,7 +62,11 @@ const refusalOf = (error: unknown): MailRefused => {
   const isTemporary =
     answered === undefined ? connectionErrors.includes(code) : (answered >= 400 && answered < 500) || answered === 503
   if (code === "EAUTH")
-    return new MailRefused({ reason: "the mail server refuses the sign-in of this service", isTemporary })
+    return new MailRefused({
+      reason: "the mail server refuses the sign-in of this service",
+      isTemporary,
+      isOfSettings: true
+    })
   const reason =
     answered !== undefined && typeof response === "string"
       ? response.replaceAll(/\s+/g, " ").slice(0, maxReason)
@@ -106,35 +112,49 @@ export class Mailer extends Context.Tag("catalog/Mailer")<
      * again every 30 s until the next attempt, and before it. False: the mail is not wanted any more, and is not sent again.
      */
     readonly send: (mail: Mail, keep: (delivery: Delivery) => Effect.Effect<boolean>) => Effect.Effect<Delivery>
+    /** Makes one attempt, of at most 15 s. `id`: the same for all attempts of a mail. `waiting`: the caller may try again. */
+    readonly sendOnce: (mail: Mail, id: string) => Effect.Effect<Delivery>
+    /** The pauses before further attempts. */
+    readonly pauses: ReadonlyArray<Duration.Duration>
   }
 >() {
   static readonly layer = (settings: Option.Option<MailSettings>) =>
     Layer.scoped(
       Mailer,
       Option.match(settings, {
-        onNone: () => Effect.succeed({ isSet: false, send: () => Effect.succeed<Delivery>({ state: "off" }) }),
-        onSome: (given) => Effect.map(makeSend(given), (send) => ({ isSet: true, send }))
+        onNone: () => {
+          const off = () => Effect.succeed<Delivery>({ state: "off" })
+          return Effect.succeed({ isSet: false, send: off, sendOnce: off, pauses: [] })
+        },
+        onSome: (given) => Effect.map(makeSends(given), (sends) => ({ isSet: true, ...sends }))
       })
     )
 }
 
-const makeSend = (settings: MailSettings) =>
+const makeSends = (settings: MailSettings) =>
   Effect.gen(function* () {
     const attempt = makeAttempt(settings)
+    const { pauses = defaultPauses } = settings
     const waiting = yield* FiberSet.make<void>()
     const repeated = yield* Effect.makeSemaphore(maxRepeated)
 
-    /** One attempt. `pauses`: those before the attempts that are left. */
-    const deliver = (mail: Mail, messageId: string, pauses: ReadonlyArray<Duration.Duration>) =>
-      Effect.match(attempt(mail, messageId), {
+    // The same for all attempts, so that a mail program shows a mail that arrived twice only once.
+    const messageIdOf = (id: string) => `<${id}@${/@([^\s>]+)/.exec(settings.from)?.[1] ?? "catalog"}>`
+
+    /** One attempt. `waits`: whether another one follows after a refusal. */
+    const deliver = (mail: Mail, id: string, waits: (refusal: MailRefused) => boolean) =>
+      Effect.match(attempt(mail, messageIdOf(id)), {
         onSuccess: (): Delivery => ({ state: "sent" }),
-        onFailure: ({ isTemporary, reason }): Delivery =>
-          isTemporary && pauses.length > 0 ? { state: "waiting", reason } : { state: "refused", reason }
+        onFailure: (refusal): Delivery => ({ state: waits(refusal) ? "waiting" : "refused", reason: refusal.reason })
       })
+
+    /** The same while attempts are left, after these pauses. */
+    const deliverNow = (mail: Mail, id: string, { length }: ReadonlyArray<Duration.Duration>) =>
+      deliver(mail, id, ({ isTemporary }) => isTemporary && length > 0)
 
     const repeat = (
       mail: Mail,
-      messageId: string,
+      id: string,
       keep: (delivery: Delivery) => Effect.Effect<boolean>,
       last: Delivery,
       [pause, ...later]: ReadonlyArray<Duration.Duration>
@@ -146,7 +166,7 @@ const makeSend = (settings: MailSettings) =>
             const keepLater = (delivery: Delivery) =>
               Effect.orDie(Effect.retry(Effect.sandbox(keep(delivery)), keepAgain))
             // Asks again, because the link may have been used, replaced or withdrawn during the pause.
-            const next = Effect.whenEffect(deliver(mail, messageId, later), keepLater(last))
+            const next = Effect.whenEffect(deliverNow(mail, id, later), keepLater(last))
             const renew = Effect.uninterruptible(Effect.ignore(Effect.sandbox(keep(last))))
             const sent = yield* next.pipe(
               repeated.withPermits(1),
@@ -155,22 +175,25 @@ const makeSend = (settings: MailSettings) =>
             )
             if (Option.isNone(sent)) return
             const isWanted = yield* keepLater(sent.value)
-            if (sent.value.state === "waiting" && isWanted) yield* repeat(mail, messageId, keep, sent.value, later)
+            if (sent.value.state === "waiting" && isWanted) yield* repeat(mail, id, keep, sent.value, later)
           })
 
-    return Effect.fn("Mailer.send")(function* (mail: Mail, keep: (delivery: Delivery) => Effect.Effect<boolean>) {
-      // The same for all attempts, so that a mail program shows a mail that arrived twice only once.
-      const messageId = `<${crypto.randomUUID()}@${/@([^\s>]+)/.exec(settings.from)?.[1] ?? "catalog"}>`
-      const pauses = (yield* FiberSet.size(waiting)) < maxWaiting ? (settings.pauses ?? defaultPauses) : []
-      const delivery = yield* deliver(mail, messageId, pauses)
+    const send = Effect.fn("Mailer.send")(function* (mail: Mail, keep: (delivery: Delivery) => Effect.Effect<boolean>) {
+      const id = crypto.randomUUID()
+      const later = (yield* FiberSet.size(waiting)) < maxWaiting ? pauses : []
+      const delivery = yield* deliverNow(mail, id, later)
       const isWanted = yield* keep(delivery)
       if (delivery.state === "waiting" && isWanted)
         yield* FiberSet.run(
           waiting,
-          Effect.catchAllCause(repeat(mail, messageId, keep, delivery, pauses), (cause) =>
+          Effect.catchAllCause(repeat(mail, id, keep, delivery, later), (cause) =>
             Effect.logWarning("A mail could not be sent again", cause)
           )
         )
       return delivery
     })
+
+    const sendOnce = (mail: Mail, id: string) =>
+      deliver(mail, id, ({ isOfSettings = false, isTemporary }) => isTemporary || isOfSettings)
+    return { send, sendOnce, pauses }
   })

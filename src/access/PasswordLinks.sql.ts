@@ -1,7 +1,7 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Option, Schema } from "effect"
-import { findOne, findSingle, hasRows } from "../database/Rows.ts"
+import { findOne, hasRows } from "../database/Rows.ts"
 import { orDie, uniqueAsConflict } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { AccountId, UserId } from "../model/Ids.ts"
@@ -35,13 +35,14 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
       WHERE l.hash = decode(${hash}, 'hex') AND l.expires_at > app_now() AND u.disabled_at IS NULL`
   )
 
-  const setLink = findSingle(LinkReader)(
+  const setLink = findOne(LinkReader)(
     (accountId: AccountId, id: UserId, hash: string, lifeSeconds: number) => sql`
       WITH kept AS (
         INSERT INTO password_link (account_id, user_id, hash, expires_at)
         VALUES (${accountId}, ${id}, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}))
         ON CONFLICT (account_id, user_id) DO UPDATE
         SET hash = excluded.hash, expires_at = excluded.expires_at, mail_problem = NULL, mail_retry_until = NULL
+        WHERE password_link.hash <> excluded.hash
         RETURNING expires_at
       )
       SELECT rfc3339(k.expires_at) AS "expiresAt", u.language, u.time_zone AS "timeZone"
@@ -77,7 +78,7 @@ export const makePasswordLinkStatements = (sql: SqlClient) => {
   })
 
   return {
-    /** Stores a link of the user. It replaces the older link, because a user has at most one. */
+    /** Stores a link of the user. It replaces the older link, because a user has at most one. None: it is stored already. */
     setLink,
     /** The link of a user with this hash. None: the user has no such link, or it is not valid any more. */
     findOwnLink,

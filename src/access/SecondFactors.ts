@@ -201,22 +201,26 @@ const makeChecks = Effect.gen(function* () {
 })
 
 /** Counts a wrong code of a sign-in whose password was right, and lets the user know after the fifth in a day. */
-const makeNoteWrongCode = (users: UsersRepo["Type"]) =>
+const makeNoteWrongCode = (users: UsersRepo["Type"], transaction: Transaction["Type"]) =>
   Effect.fnUntraced(function* ({ accountId, email, id }: Waiting) {
     const isFull = (kind: "wrong-code" | "wrong-code-mail", maxAttempts: number) =>
       Effect.map(
         users.countAttempt(kind, hashOf(id), { maxAttempts, windowSeconds: daySeconds }),
         (waitSeconds) => waitSeconds > 0
       )
-    if (!(yield* isFull("wrong-code", maxQuietCodes)) || (yield* isFull("wrong-code-mail", 1))) return
-    yield* users.tellGuesses({ accountId, action: "codes_guessed", email })
+    if (!(yield* isFull("wrong-code", maxQuietCodes))) return
+    const addMail = users.addMail(accountId, email, "codes_guessed", null)
+    yield* isFull("wrong-code-mail", 1).pipe(
+      Effect.flatMap((isTold) => (isTold ? Effect.void : addMail)),
+      transaction.run
+    )
   })
 
 /** Sign-ins that wait for a code. */
 const makeSignInSteps = Effect.gen(function* () {
   const repo = yield* SecondFactorsRepo
   const transaction = yield* Transaction
-  const noteWrongCode = makeNoteWrongCode(yield* UsersRepo)
+  const noteWrongCode = makeNoteWrongCode(yield* UsersRepo, transaction)
   const { countAttempt, findDevice, isAccepted } = yield* makeChecks
 
   /**

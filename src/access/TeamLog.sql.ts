@@ -1,16 +1,17 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
-import { Effect, PubSub } from "effect"
-import { afterCommit } from "../database/CommitHooks.ts"
+import { Effect, Schema } from "effect"
 import { discardRows, findAll } from "../database/Rows.ts"
 import { makeActorNames } from "../drafts/ActorNames.sql.ts"
 import { authorOf } from "../drafts/History.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, UserId } from "../model/Ids.ts"
-import { type GuessedCodes, type NewTeamEvent, type RecordedChange, TeamEvent } from "./TeamLog.ts"
+import { isMailed, makeSecurityMailStatements } from "./SecurityMails.sql.ts"
+import { type NewTeamEvent, TeamEvent } from "./TeamLog.ts"
 
 /** SQL statements for the record of changes of the team. */
-export const makeTeamLogStatements = (sql: SqlClient, recorded: PubSub.PubSub<RecordedChange | GuessedCodes>) => {
+export const makeTeamLogStatements = (sql: SqlClient) => {
   const nameOf = makeActorNames(sql)
+  const { addMail } = makeSecurityMailStatements(sql)
 
   const readLog = findAll(TeamEvent)(
     (accountId: AccountId, before: number | undefined, limit: number) => sql`
@@ -22,8 +23,14 @@ export const makeTeamLogStatements = (sql: SqlClient, recorded: PubSub.PubSub<Re
       LIMIT ${limit}`
   )
 
+  const lastEvents = findAll(Schema.Struct({ email: Schema.String, id: Schema.String }))(
+    (accountId: AccountId) => sql`
+      SELECT e.email, max(e.id)::text AS id FROM team_event e
+      WHERE e.account_id = ${accountId} AND e.email IS NOT NULL GROUP BY e.email`
+  )
+
   return {
-    /** Records a change of the team. It belongs to the transaction of the change, and is told to `recorded` after the commit. */
+    /** Records a change of the team, and stores the mail about it. It belongs to the transaction of the change. */
     record: (actor: Actor, { action, email, role = undefined }: NewTeamEvent) => {
       const { accountId } = actor
       const { id, kind } = authorOf(actor)
@@ -32,13 +39,14 @@ export const makeTeamLogStatements = (sql: SqlClient, recorded: PubSub.PubSub<Re
         yield* discardRows(sql`
           INSERT INTO team_event (account_id, actor_kind, actor_id, actor_name, action, email, role)
           VALUES (${accountId}, ${kind}, ${id}::uuid, ${name}::text, ${action}, ${email}::text, ${role ?? null}::text)`)
-        yield* afterCommit(
-          Effect.asVoid(PubSub.publish(recorded, { accountId, actor: { kind, id, name }, action, email, role }))
-        )
+        if (email !== null && isMailed(action)) yield* addMail(accountId, email, action, { kind, name })
       })
     },
     /** The changes before the one with this id, newest first; undefined: the newest. */
     readLog,
+    /** The id of the newest change of each user, by e-mail. */
+    lastEvents: (accountId: AccountId) =>
+      Effect.map(lastEvents(accountId), (rows) => new Map(rows.map(({ email, id }) => [email, id]))),
     /** The e-mail of a user. Null: the account has no such user. */
     emailOf: (accountId: AccountId, id: UserId) => nameOf(accountId, "user", id)
   }

@@ -49,19 +49,6 @@ export interface NewTeamEvent {
   readonly role?: Role | undefined
 }
 
-/** A change that was recorded, with its author by the name at that time. */
-export interface RecordedChange extends NewTeamEvent {
-  readonly accountId: AccountId
-  readonly actor: HistoryActor
-}
-
-/** Wrong codes of a user's second factor, entered at the sign-in with the right password. It is no change of the team. */
-export interface GuessedCodes {
-  readonly accountId: AccountId
-  readonly action: "codes_guessed"
-  readonly email: string
-}
-
 /** The author of a change: the current actor. Without one, the command line: it creates accounts with their first users. */
 export const authorIn = (accountId: AccountId): Effect.Effect<Actor> =>
   Effect.map(

@@ -45,15 +45,7 @@ export const makeUserStatements = (sql: SqlClient) => {
       ORDER BY u.created_at, u.id`
   )
 
-  const readerOf = findOne(Reader)(
-    (accountId: AccountId, email: string) => sql`
-      SELECT u.language, u.time_zone AS "timeZone" FROM app_user u
-      WHERE u.account_id = ${accountId} AND u.email = ${email}`
-  )
-
   return {
-    /** How the user of the account with this e-mail reads texts and times. */
-    readerOf,
     /** Adds a user. False: a user of the account has this e-mail already. */
     add: (
       accountId: AccountId,

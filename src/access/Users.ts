@@ -59,29 +59,47 @@ export interface PasswordLink extends LinkReader {
   readonly token: Redacted.Redacted
 }
 
-/** Makes a link of a user that is valid for `days`. `chosen`: its token; by default a new one. */
-export const makeLinks = (users: UsersRepo["Type"]) =>
-  Effect.fnUntraced(function* (
-    accountId: AccountId,
-    { email, id }: Pick<Identity, "email" | "id">,
-    days: number,
-    chosen?: string
-  ) {
-    const token = chosen ?? (yield* mintSecret("passwordLink"))
-    const reader = yield* users.setLink(accountId, id, hashOf(token), days * daySeconds)
-    return { ...reader, accountId, email, token: Redacted.make(token) } satisfies PasswordLink
-  })
-
-/** A form that invites a user: its own id, and the token of the session of the browser that shows it. */
-export interface InviteFormKey {
+/** A form that makes a link: its own id, and the token of the session of the browser that shows it. */
+export interface LinkFormKey {
   readonly id: string
   readonly session: string
 }
 
 /** A link of a form. `isRepeated`: the same form has made it before. */
-export interface InvitationLink extends PasswordLink {
+export interface FormLink extends PasswordLink {
   readonly isRepeated: boolean
 }
+
+/** Finds the valid link of a user that has this token, because the same form has made it before. */
+const makeFindMade =
+  (users: UsersRepo["Type"]) =>
+  (
+    accountId: AccountId,
+    { email, id }: Pick<Identity, "email" | "id">,
+    token: string
+  ): Effect.Effect<Option.Option<FormLink>> =>
+    Effect.map(
+      users.findOwnLink(accountId, id, hashOf(token)),
+      Option.map((made) => ({ ...made, accountId, email, token: Redacted.make(token), isRepeated: true }))
+    )
+
+/**
+ * Makes a link of a user that is valid for `days`. `chosen`: its token; by default a new one. If the same form makes it at the same time,
+ * it is made once.
+ */
+export const makeLinks = (users: UsersRepo["Type"]) =>
+  Effect.fnUntraced(function* (
+    accountId: AccountId,
+    user: Pick<Identity, "email" | "id">,
+    days: number,
+    chosen?: string
+  ) {
+    const token = chosen ?? (yield* mintSecret("passwordLink"))
+    const reader = yield* users.setLink(accountId, user.id, hashOf(token), days * daySeconds)
+    if (Option.isNone(reader)) return yield* Effect.flatMap(makeFindMade(users)(accountId, user, token), Effect.orDie)
+    const made = { ...reader.value, accountId, email: user.email, token: Redacted.make(token) }
+    return { ...made, isRepeated: false } satisfies FormLink
+  })
 
 /** Maximum mails with links that the users of an account send to colleagues in an hour. */
 const maxLinkMails = 50
@@ -103,7 +121,7 @@ const makeInvitations = (users: UsersRepo["Type"]) => {
     return isAdded
   })
 
-  return { add, makeLink }
+  return { add, findMade: makeFindMade(users), makeLink }
 }
 
 const makeKeepMailState =
@@ -152,7 +170,7 @@ const makeInviteNew = (
   transaction: Transaction["Type"],
   recordLink: ReturnType<typeof makeRecordLink>
 ) => {
-  const { add, makeLink } = makeInvitations(users)
+  const { add, findMade, makeLink } = makeInvitations(users)
 
   return {
     /**
@@ -163,7 +181,7 @@ const makeInviteNew = (
       accountId: AccountId,
       given: string,
       role: Role,
-      form?: InviteFormKey
+      form?: LinkFormKey
     ) {
       const email = yield* emailOf(given)
       return yield* Effect.gen(function* () {
@@ -173,19 +191,10 @@ const makeInviteNew = (
         const token = form && deriveSecret("passwordLink", form.session, `invite ${form.id} ${user.id} ${role}`)
         if (isAdded) {
           yield* recordLink(accountId, email, true)
-          const made = yield* makeLink(accountId, user, linkDays.invitation, token)
-          return { ...made, isRepeated: false } satisfies InvitationLink
+          return yield* makeLink(accountId, user, linkDays.invitation, token)
         }
-        const before = token === undefined ? Option.none() : yield* users.findOwnLink(accountId, user.id, hashOf(token))
-        if (token === undefined || Option.isNone(before))
-          return yield* ValidationFailed.at("email", "is in the team already")
-        return {
-          ...before.value,
-          accountId,
-          email,
-          token: Redacted.make(token),
-          isRepeated: true
-        } satisfies InvitationLink
+        const made = token === undefined ? Option.none() : yield* findMade(accountId, user, token)
+        return Option.isSome(made) ? made.value : yield* ValidationFailed.at("email", "is in the team already")
       }).pipe(transaction.run)
     }),
     /** Counts a mail with a link. The reason why it must not be sent: the account has sent 50 in an hour. */
@@ -203,17 +212,34 @@ const makeInviteNew = (
 /**
  * Makes a new link of a user of the account, which replaces the older one. As `inviteNew`, it does not tell whether a user of another
  * account signs in with the e-mail. NotFound: the account has no such user. ValidationFailed: the user is disabled.
+ *
+ * The id of `form` is that of the user's newest change when it was shown. The same form, and another one of the same session that shows
+ * the same change, return the same link again while it is valid. ValidationFailed: the user has changed since, so a link that was used or
+ * replaced does not become valid again.
  */
 const makeRenewLink = (
   users: UsersRepo["Type"],
   transaction: Transaction["Type"],
   recordLink: ReturnType<typeof makeRecordLink>
 ) =>
-  Effect.fn("Users.renewLink")(function* (accountId: AccountId, email: string, days: number) {
+  Effect.fn("Users.renewLink")(function* (accountId: AccountId, email: string, days: number, form?: LinkFormKey) {
     const user = yield* Effect.mapError(yield* users.findInAccount(accountId, email), () => new NotFound())
     if (user.disabled) return yield* ValidationFailed.at("email", "belongs to a disabled user")
-    yield* recordLink(accountId, email, false)
-    return yield* makeLinks(users)(accountId, user, days)
+    const token = form && deriveSecret("passwordLink", form.session, `link ${form.id} ${user.id}`)
+    if (form !== undefined && token !== undefined) {
+      // Read first: if the same form has made its link meanwhile, the next statement finds it.
+      const isUnchanged = (yield* users.lastEvents(accountId)).get(email) === form.id
+      const made = yield* makeFindMade(users)(accountId, user, token)
+      if (Option.isSome(made)) return made.value
+      if (!isUnchanged)
+        return yield* ValidationFailed.at(
+          "email",
+          "has changed since this page was opened. Check the user below, and try again"
+        )
+    }
+    const made = yield* makeLinks(users)(accountId, user, days, token)
+    if (!made.isRepeated) yield* recordLink(accountId, email, false)
+    return made
   }, transaction.run)
 
 /**
@@ -379,6 +405,8 @@ const make = Effect.gen(function* () {
     }),
     /** Stores whether the mail with a link was delivered. False: the link was used or replaced, or has expired. */
     keepMailState: makeKeepMailState(users),
+    /** The id of the newest change of each user, by e-mail. */
+    lastEvents: users.lastEvents,
     /** Up to `limit` (1 to 250) changes of the team before the one with this id, newest first; undefined: the newest. */
     log: (accountId: AccountId, limit: number, before?: number): Effect.Effect<ReadonlyArray<TeamEvent>> =>
       users.readLog(accountId, before, Math.min(Math.max(limit, 1), maxLogged))

@@ -1,14 +1,14 @@
 import { SqlClient } from "@effect/sql"
-import { Context, Effect, Layer, Option, PubSub } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { makeForget } from "../database/Forgetting.ts"
 import { discardRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeAttemptStatements } from "./Attempts.sql.ts"
 import { makePasswordLinkStatements } from "./PasswordLinks.sql.ts"
+import { makeSecurityMailStatements } from "./SecurityMails.sql.ts"
 import { makeSessionStatements } from "./Sessions.sql.ts"
 import { makeTeamStatements } from "./Team.sql.ts"
 import { makeTeamLogStatements } from "./TeamLog.sql.ts"
-import type { GuessedCodes, RecordedChange } from "./TeamLog.ts"
 import { makeUserStatements } from "./Users.sql.ts"
 
 export type AttemptKind =
@@ -33,23 +33,19 @@ export interface SessionLife {
 /** The window in which wrong codes are counted, and the mails about them. */
 export const daySeconds = 86_400
 
-/** Maximum number of recorded changes that wait for a subscriber. Older ones are left out. */
-const maxUnread = 1_000
+/** The age at which a mail about how a user signs in is given up. */
+export const maxMailSeconds = daySeconds
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const forget = makeForget(sql)
-  const recorded = yield* PubSub.sliding<RecordedChange | GuessedCodes>(maxUnread)
 
   return {
-    /** Subscribes to what users may have to be told: the changes of the team that this process records, and guessed codes. */
-    recorded: PubSub.subscribe(recorded),
-    /** Tells the subscribers of `recorded` about guessed codes. */
-    tellGuesses: (guesses: GuessedCodes) => PubSub.publish(recorded, guesses),
     ...makeUserStatements(sql),
     ...makePasswordLinkStatements(sql),
     ...makeTeamStatements(sql),
-    ...makeTeamLogStatements(sql, recorded),
+    ...makeTeamLogStatements(sql),
+    ...makeSecurityMailStatements(sql),
     ...makeSessionStatements(sql),
     ...makeAttemptStatements(sql),
     /** The base URL with which the service was last started. Links begin with it. */
@@ -60,7 +56,7 @@ const make = Effect.gen(function* () {
     // Writes nothing if the URL is the same as at the last start.
     keepServiceAddress: (baseUrl: string) =>
       sql`UPDATE installation SET base_url = ${baseUrl} WHERE base_url IS DISTINCT FROM ${baseUrl}`.pipe(discardRows),
-    /** Deletes expired sessions, links, devices and attempts. Returns the number of rows. */
+    /** Deletes expired sessions, links, devices, attempts, and mails that were given up. Returns the number of rows. */
     forget: ({ idleSeconds, wholeSeconds }: SessionLife, attemptSeconds: number, deviceSeconds: number) =>
       orDie(
         forget({
@@ -69,6 +65,8 @@ const make = Effect.gen(function* () {
           password_link: sql`t.expires_at <= app_now()`,
           sign_in_step: sql`t.expires_at <= app_now()`,
           sign_in_device: sql`t.signed_in_at <= app_now() - make_interval(secs => ${deviceSeconds})`,
+          // Without a mail server, nobody sends them.
+          security_mail: sql`t.at <= app_now() - make_interval(secs => ${maxMailSeconds})`,
           attempt: sql`t.since <= app_now() - make_interval(secs => ${attemptSeconds})
             AND (t.kind NOT LIKE 'wrong-code%' OR t.since <= app_now() - make_interval(secs => ${daySeconds}))`
         })

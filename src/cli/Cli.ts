@@ -91,7 +91,9 @@ export const runCli = (argv: ReadonlyArray<string>) =>
     const asJson = argsBeforeDashes.includes("--json")
     /** With --json, a failure is also JSON on stdout. */
     const printFailure = (failure: Failure) => (asJson ? Console.log(JSON.stringify({ error: failure })) : Effect.void)
-    const misuseOf = Effect.map(unknownCommand(command, args), (unknown) => wrongChoice(argsBeforeDashes) ?? unknown)
+    const misuseOf = Effect.flatMap(wrongChoice(command, argsBeforeDashes), (choice) =>
+      choice === undefined ? unknownCommand(command, args) : Effect.succeed(choice)
+    )
     const wrong = asksForHelp(args) ? undefined : yield* misuseOf
     const run = asksForHelp(args)
       ? Effect.flatMap(page, Console.log)

@@ -170,15 +170,32 @@ const choices: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["--log-level", LogLevel.allLevels.map(({ _tag }) => _tag.toLowerCase())]
 ])
 
-/** The error message if such an option has another value. The library would look for a command of the value's name. */
-export const wrongChoice = (args: ReadonlyArray<string>): string | undefined => {
-  for (const [index, word] of args.entries()) {
-    const [name = "", value = args[index + 1] ?? ""] = word.split("=", 2)
-    const values = choices.get(name)
-    if (values !== undefined && !values.includes(value)) return `${name}: must be one of ${values.join(", ")}`
-  }
-  return undefined
-}
+/** The options of the command that the arguments name. */
+const optionsOf = (root: CommandDescriptor.Command<unknown>, args: ReadonlyArray<string>) =>
+  Effect.map(helpFor(root, args), ({ helpDoc }) => under(helpDoc, "OPTIONS").flatMap((part) => entriesOf(part)))
+
+/**
+ * The error message if an option that has one of a list of values has another one. The library's own message does not name the option,
+ * and it would look for a command of the name of a wrong level.
+ */
+export const wrongChoice = (
+  { descriptor }: Pick<Command.Command<"catalog", never, never, unknown>, "descriptor">,
+  args: ReadonlyArray<string>
+) =>
+  Effect.gen(function* () {
+    if (!args.some((word) => word.startsWith("--"))) return undefined
+    const own = (yield* optionsOf(descriptor, args)).flatMap(([name]): ReadonlyArray<[string, Array<string>]> => {
+      const [, option = "", values = ""] = /^(--\S+) (\S+(?: \| \S+)+)$/.exec(name) ?? []
+      return option === "" ? [] : [[option, values.split(" | ")]]
+    })
+    const known = new Map([...choices, ...own])
+    for (const [index, word] of args.entries()) {
+      const [name = "", value = args[index + 1] ?? ""] = word.split("=", 2)
+      const values = known.get(name)
+      if (values !== undefined && !values.includes(value)) return `${name}: must be one of ${values.join(", ")}`
+    }
+    return undefined
+  })
 
 /** Words that the library takes for the value of a flag before them. */
 const flagValue = /^(?:1|y|yes|on|0|n|no|off)$/
@@ -193,8 +210,7 @@ export const withFlagValues = (
 ) =>
   Effect.gen(function* () {
     if (!args.some((word) => flagValue.test(word))) return args
-    const { helpDoc } = yield* helpFor(descriptor, args)
-    const options = under(helpDoc, "OPTIONS").flatMap((part) => entriesOf(part))
+    const options = yield* optionsOf(descriptor, args)
     // Of other options, the name is followed by the name of the value.
     const flags = new Set(options.flatMap(([name]) => (name.includes(" ") ? [] : [name])))
     return args.map((word, index) => (flags.has(word) && flagValue.test(args[index + 1] ?? "") ? `${word}=true` : word))

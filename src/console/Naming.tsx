@@ -78,7 +78,7 @@ export const importTitle = (t: Words, { fileName, storeName }: Pick<ImportRun, "
     : t("Import of {file} into {store}", { file: fileName, store: storeName })
 
 /** The name of an actor at the time of the action. */
-export const actorName = (t: Words, { kind, name }: HistoryActor): string => {
+export const actorName = (t: Words, { kind, name }: Pick<HistoryActor, "kind" | "name">): string => {
   switch (kind) {
     case "user":
       return name ?? t("A user")

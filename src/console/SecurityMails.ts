@@ -1,10 +1,9 @@
-import { Clock, Effect, Layer, Option, Stream } from "effect"
+import { Duration, Effect, Fiber, Layer, Option, Schedule } from "effect"
 import { Accounts } from "../access/Accounts.ts"
 import { Mailer } from "../access/Mailer.ts"
-import type { GuessedCodes, RecordedChange, TeamAction } from "../access/TeamLog.ts"
-import { UsersRepo } from "../access/UsersRepo.ts"
+import type { ClaimedMail } from "../access/SecurityMails.sql.ts"
+import { maxMailSeconds, UsersRepo } from "../access/UsersRepo.ts"
 import { BaseUrl } from "../http/BaseUrl.ts"
-import { fromMillis } from "../model/Timestamp.ts"
 import { languageOf } from "./languages/Language.ts"
 import { type Words, wordsIn } from "./languages/Words.tsx"
 import { actorName } from "./Naming.tsx"
@@ -12,85 +11,103 @@ import { paths } from "./Paths.ts"
 import { timeIn } from "./Times.ts"
 import { actionWords } from "./team/TeamChanges.tsx"
 
-/** Mails that are sent at the same time. */
+/** Mails that one process sends at the same time. */
 const atOnce = 4
 
-/** The changes of how a user signs in. */
-const mailed: ReadonlySet<TeamAction> = new Set([
-  "password_set",
-  "second_factor_on",
-  "second_factor_off",
-  "second_factor_reset",
-  "recovery_codes_renewed"
-])
+/** Lifetime of a lease. An attempt takes at most 15 s, so a lease expires only if its process has stalled or died. */
+const leaseSeconds = 45
 
-const isChange = (event: RecordedChange | GuessedCodes): event is RecordedChange => event.action !== "codes_guessed"
+/** Interval between queries for mails that are due. */
+const pollInterval = "1 second"
 
 interface Content {
   readonly subject: string
   readonly lines: ReadonlyArray<string>
 }
 
-/** The mail about a change. */
-const changeContent = (t: Words, { action, actor, email }: RecordedChange, account: string, time: string): Content => ({
-  subject: t("Your sign-in to the catalog has changed"),
-  lines: [
-    t("How you sign in to the catalog of {account} has changed:", { account }),
-    "",
-    `${time}: ${t(actionWords[action], { user: email ?? "", role: "" })}`,
-    `${t("By")}: ${actorName(t, actor)}`,
-    "",
-    t("If you do not know why, set a new password now, and tell an administrator of the account:")
-  ]
-})
+/** The mail about a change, or about guessed codes. The reader of the latter may have mistyped them. */
+const contentOf = (t: Words, { actor, email, kind }: ClaimedMail, account: string, time: string): Content =>
+  kind === "codes_guessed"
+    ? {
+        subject: t("Wrong codes at your sign-in to the catalog"),
+        lines: [
+          t(
+            "{time}: somebody who knows your password for the catalog of {account} has entered several wrong codes of your second factor, and was not let in.",
+            { time, account }
+          ),
+          "",
+          t("If it was not you, set a new password now, and tell an administrator of the account:")
+        ]
+      }
+    : {
+        subject: t("Your sign-in to the catalog has changed"),
+        lines: [
+          t("How you sign in to the catalog of {account} has changed:", { account }),
+          "",
+          `${time}: ${t(actionWords[kind], { user: email, role: "" })}`,
+          ...(actor === null ? [] : [`${t("By")}: ${actorName(t, actor)}`]),
+          "",
+          t("If you do not know why, set a new password now, and tell an administrator of the account:")
+        ]
+      }
 
-/** The mail about guessed codes. Its reader may have mistyped them. */
-const guessesContent = (t: Words, account: string, time: string): Content => ({
-  subject: t("Wrong codes at your sign-in to the catalog"),
-  lines: [
-    t(
-      "{time}: somebody who knows your password for the catalog of {account} has entered several wrong codes of your second factor, and was not let in.",
-      { time, account }
-    ),
-    "",
-    t("If it was not you, set a new password now, and tell an administrator of the account:")
-  ]
+/** Sends the claimed mails, and deletes those that were sent, were refused for good, or are too old. */
+const makeSendClaimed = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const baseUrl = yield* BaseUrl
+  const mailer = yield* Mailer
+  const users = yield* UsersRepo
+
+  const pauseAfter = (attempts: number) =>
+    Duration.toSeconds(mailer.pauses[attempts - 1] ?? mailer.pauses.at(-1) ?? Duration.minutes(1))
+
+  return (mail: ClaimedMail) =>
+    Effect.gen(function* () {
+      const account = yield* accounts.nameOf(mail.accountId)
+      // The account is being deleted.
+      if (Option.isNone(account)) return yield* users.deleteMail(mail)
+      const pageLanguage = languageOf(mail.language ?? "") ?? "en"
+      const t = wordsIn(pageLanguage)
+      const time = timeIn(mail.at, { pageLanguage, timeZone: mail.timeZone })
+      const { lines, subject } = contentOf(t, mail, account.value, time)
+      const text = [...lines, `${baseUrl}${paths.forgotPassword}`].join("\n")
+      const delivery = yield* mailer.sendOnce({ to: mail.email, subject, language: pageLanguage, text }, mail.id)
+      const pause = pauseAfter(mail.attempts)
+      if (delivery.state === "waiting" && mail.ageSeconds + pause < maxMailSeconds)
+        return yield* users.postponeMail(mail, pause)
+      if ("reason" in delivery)
+        yield* Effect.logWarning(`A mail about a changed sign-in is not sent again: ${delivery.reason}`)
+      yield* users.deleteMail(mail)
+    }).pipe(
+      Effect.annotateLogs({ accountId: mail.accountId }),
+      // The lease expires, and the mail is sent again.
+      Effect.catchAllCause((cause) => Effect.logWarning("A mail about a changed sign-in could not be sent", cause))
+    )
 })
 
 /**
- * Mails users when the way they sign in has changed, or somebody guesses codes with their password, so that they notice. Without a mail server it does nothing.
+ * Mails users when the way they sign in has changed, or somebody guesses codes with their password, so that they notice. Any number of
+ * processes may do so at the same time. Without a mail server it does nothing.
  */
 export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
-    const mailer = yield* Mailer
-    if (!mailer.isSet) return
-    const accounts = yield* Accounts
-    const baseUrl = yield* BaseUrl
-    const users = yield* UsersRepo
+    const { isSet } = yield* Mailer
+    if (!isSet) return
+    const { claimMails } = yield* UsersRepo
+    const sendClaimed = yield* makeSendClaimed
 
-    const tell = (event: RecordedChange | GuessedCodes) =>
-      Effect.gen(function* () {
-        const { accountId, email } = event
-        if ((isChange(event) && !mailed.has(event.action)) || email === null) return
-        const [reader, account] = [yield* users.readerOf(accountId, email), yield* accounts.nameOf(accountId)]
-        if (Option.isNone(reader) || Option.isNone(account)) return
-        const { language, timeZone } = reader.value
-        const pageLanguage = languageOf(language ?? "") ?? "en"
-        const t = wordsIn(pageLanguage)
-        const time = timeIn(fromMillis(yield* Clock.currentTimeMillis), { pageLanguage, timeZone })
-        const { lines, subject } = isChange(event)
-          ? changeContent(t, event, account.value, time)
-          : guessesContent(t, account.value, time)
-        const text = [...lines, `${baseUrl}${paths.forgotPassword}`].join("\n")
-        const mail = { to: email, subject, language: pageLanguage, text }
-        yield* mailer.send(mail, () => Effect.succeed(true))
-      }).pipe(
-        Effect.catchAllCause((cause) => Effect.logWarning("A mail about a changed sign-in could not be sent", cause))
-      )
-
-    yield* Stream.fromQueue(yield* users.recorded).pipe(
-      Stream.mapEffect(tell, { concurrency: atOnce, unordered: true }),
-      Stream.runDrain,
+    const sendDue = Effect.gen(function* () {
+      const claimed = yield* claimMails(atOnce, leaseSeconds)
+      yield* Effect.forEach(claimed, sendClaimed, { concurrency: "unbounded", discard: true })
+      return claimed.length
+    })
+    // A process that is being stopped ends its attempts. Else a mail that the server accepts meanwhile would be sent again.
+    const whole = Effect.uninterruptibleMask(() =>
+      Effect.flatMap(Effect.forkDaemon(Effect.interruptible(sendDue)), Fiber.join)
+    )
+    yield* Effect.repeat(whole, { while: (count) => count > 0 }).pipe(
+      Effect.catchAllCause((cause) => Effect.logWarning("Looking for mails about changed sign-ins failed", cause)),
+      Effect.repeat(Schedule.spaced(pollInterval)),
       Effect.forkScoped
     )
   })

@@ -75,6 +75,7 @@ export const tableKinds: Readonly<Record<string, TableKind>> = {
   recovery_code: "local",
   saved_view: "local",
   second_factor: "local",
+  security_mail: "local",
   session: "local",
   shopify_shop: "local",
   sign_in_device: "local",

@@ -1,7 +1,7 @@
 import { isIP } from "node:net"
 import type { HttpServerRequest } from "@effect/platform"
 import { toIncomingMessage } from "@effect/platform-node/NodeHttpServerRequest"
-import { Context, Duration, Effect } from "effect"
+import { Context, Duration, Effect, LogLevel, Record } from "effect"
 import { clientOfMessage, networkOf, TrustedProxies } from "./ClientAddress.ts"
 import { requestStateOf } from "./RequestState.ts"
 
@@ -65,15 +65,21 @@ export const makeThrottle = () => {
 
 const messages = {
   signIn: "A sign-in was refused",
-  credential: "A key or token was refused"
+  credential: "A key or token was refused",
+  currentPassword: "A current password was refused",
+  newPassword: "A request for a new password was refused",
+  // No refusal, but somebody may send many users mails that they have not asked for.
+  newPasswordAsked: "A new password was requested"
 } as const
 
-/** The refusals that were logged in the last second. All servers of a process share it. */
+const levelOf = (kind: keyof typeof messages) => (kind === "newPasswordAsked" ? LogLevel.Info : LogLevel.Warning)
+
+/** The lines of the last second, for each message. All servers of a process share it. */
 export class RefusalThrottles extends Context.Reference<RefusalThrottles>()("catalog/RefusalThrottles", {
-  defaultValue: () => ({ signIn: makeThrottle(), credential: makeThrottle() })
+  defaultValue: () => Record.map(messages, makeThrottle)
 }) {}
 
-/** Makes the function that logs a refused sign-in, key or token, with the address of the client and the id of the request. */
+/** Makes the function that logs what was refused, with the address of the client and the id of the request. */
 export const makeNoteRefusal = Effect.map(
   Effect.all([RefusalThrottles, TrustedProxies]),
   ([throttles, trustedProxies]) =>
@@ -86,7 +92,7 @@ export const makeNoteRefusal = Effect.map(
       const address = isIP(client) > 0 ? client : wordOf(client)
       const requestId = requestStateOf(request).id
       return throttles[kind](networkOf(client), (suppressed) =>
-        Effect.annotateLogs(Effect.logWarning(messages[kind]), {
+        Effect.annotateLogs(Effect.logWithLevel(levelOf(kind), messages[kind]), {
           address,
           ...about,
           requestId,

@@ -29,7 +29,8 @@ export const AdminServices = Layer.mergeAll(
         token: Redacted.make("pim_pl_of_a_test"),
         expiresAt: Timestamp.make("2027-01-31T09:30:00.000000Z"),
         language: null,
-        timeZone: null
+        timeZone: null,
+        isRepeated: false
       })
   })
 )

@@ -96,6 +96,10 @@ describe.skipIf(!serverAnswers)("names and errors on the command line", () => {
           [["account", "list", "--log-level=loud"], levels],
           [["account", "list", "--log-level"], levels],
           [["--completions", "tcsh"], "--completions: must be one of sh, bash, fish, zsh"],
+          [["export", "jsonl", "--kind", "shoe"], "--kind: must be one of product, variant, collection, media"],
+          [["export", "jsonl", "--kind"], "--kind: must be one of product, variant, collection, media"],
+          [["user", "invite", "--email", "a@b.c", "--role=boss"], "--role: must be one of view, edit, publish, admin"],
+          [["user", "second-factor", "--required", "maybe"], "--required: must be one of yes, no"],
           [["draft", "set", "x", "--revision", "", "title=X"], '--revision: must be a whole number, not ""'],
           [["draft", "set", "x", "--revision", "1.5", "title=X"], '--revision: must be a whole number, not "1.5"'],
           [["history", "x", "--limit", "1e400"], '--limit: must be a whole number, not "1e400"']

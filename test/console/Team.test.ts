@@ -28,7 +28,8 @@ const password = "tern over tarn 1"
 
 const cookieOf = (answer: Answer) => answer.headers.get("set-cookie")?.split(";")[0] ?? ""
 const linkIn = ({ text }: Answer) => /\/set-password\?token=pim_pl_[A-Za-z0-9_-]{43}/.exec(text)?.[0]
-const hiddenFormOf = ({ text }: Answer) => String(/name="form" value="([^"]+)"/.exec(text)?.[1])
+/** The id of the form that invites. Those of forms that make links are numbers. */
+const hiddenFormOf = ({ text }: Answer) => String(/name="form" value="([0-9a-f-]{36})"/.exec(text)?.[1])
 const tokenIn = (link: string | undefined) => String(link).split("token=")[1] ?? ""
 
 let invited = 0
@@ -175,6 +176,64 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
     })
   )
 
+  it.effect(
+    "answers a new link that is sent twice, or from two tabs, with the same link, and makes no old one valid again",
+    () =>
+      Effect.gen(function* () {
+        const { accountId, cookie, find, invite, send } = yield* anAdministrator
+        const email = newEmail()
+        const invitation = linkIn(yield* invite(email, "edit"))
+        const id = String((yield* find(email))?.id)
+        const formOf = Effect.map(ask(path, { cookie }), ({ text }) => {
+          const form = text
+            .split("<form")
+            .find((part) => part.includes(`${path}/link"`) && part.includes(`value="${id}"`))
+          return { id, form: /name="form" value="(\d+)"/.exec(form ?? "")?.[1] ?? assert.fail(text) }
+        })
+        const [form, tab] = [yield* formOf, yield* formOf]
+        const answers = yield* Effect.forEach([form, form, tab], (each) => send(`${path}/link`, each), {
+          concurrency: 3
+        })
+        const link = linkIn(answers[0] ?? assert.fail())
+        assert.isDefined(link)
+        assert.notStrictEqual(link, invitation)
+        assert.deepStrictEqual(answers.map(linkIn), [link, link, link])
+        assert.strictEqual((yield* ask(String(link))).status, 200)
+        const recorded = Effect.map(
+          Effect.flatMap(Users, ({ log }) => log(accountId, 50)),
+          (all) => all.filter((each) => each.email === email).map(({ action }) => action)
+        )
+        assert.deepStrictEqual(yield* recorded, ["link_made", "invited"])
+
+        // The page that is shown now makes another link, which ends the first one. The old form does not make that valid again.
+        const newer = linkIn(yield* send(`${path}/link`, yield* formOf))
+        assert.isDefined(newer)
+        assert.notStrictEqual(newer, link)
+        const changed = `${email} has changed since this page was opened. Check the user below, and try again.`
+        const refused = yield* send(`${path}/link`, form)
+        assertErrorPage(refused, 409, /<h1>Team<\/h1>/)
+        assert.include(textOf(refused), changed)
+        assert.isUndefined(linkIn(refused))
+        assert.strictEqual((yield* ask(String(link))).status, 400)
+        assert.strictEqual((yield* ask(String(newer))).status, 200)
+
+        // Nor after the link was used.
+        const last = yield* formOf
+        const used = linkIn(yield* send(`${path}/link`, last))
+        assert.strictEqual((yield* ask("/set-password", { form: { token: tokenIn(used), password } })).status, 303)
+        assert.include(textOf(yield* send(`${path}/link`, last)), changed)
+        assert.strictEqual((yield* ask(String(used))).status, 400)
+
+        // Another administrator's form makes another link: that of the first session is derived from its cookie.
+        const second = yield* aBrowser(accountId, newEmail(), "admin")
+        const theirs = { csrf: csrfOf(yield* ask(path, { cookie: second.cookie })), ...(yield* formOf) }
+        const own = linkIn(yield* send(`${path}/link`, yield* formOf))
+        assertErrorPage(yield* ask(`${path}/link`, { cookie: second.cookie, form: theirs }), 409, new RegExp(changed))
+        assert.strictEqual((yield* ask(String(own))).status, 200)
+        assert.lengthOf(yield* recorded, 6)
+      })
+  )
+
   it.effect("makes no link for the own password, which the profile changes with the current one", () =>
     Effect.gen(function* () {
       const { cookie, email, send, userId } = yield* anAdministrator
@@ -201,7 +260,10 @@ layer(PagesServer, { excludeTestServices: true })("the team", (it) => {
           link: linkIn({ text } as Answer),
           text: text
             .replaceAll(email, "EMAIL")
-            .replaceAll(/pim_pl_[\w-]{43}|value="[\w-]{43}"|[0-9a-f-]{36}|<time .*?<\/time>/g, "…")
+            .replaceAll(
+              /pim_pl_[\w-]{43}|value="[\w-]{43}"|name="form" value="\d+"|[0-9a-f-]{36}|<time .*?<\/time>/g,
+              "…"
+            )
             // The record of earlier changes.
             .replaceAll(/<tr><th scope="row">(?:(?!EMAIL|<\/tr>).)*<\/tr>/g, "")
         }))
@@ -607,11 +669,12 @@ layer(withMail(pauses), { excludeTestServices: true })("mail", (it) => {
     })
   )
 
-  it.effect("an invitation that is sent twice is mailed once", () =>
+  it.effect("an invitation or a new link that is sent twice is mailed once", () =>
     Effect.gen(function* () {
-      const { cookie, send } = yield* anAdministrator
+      const { accountId, cookie, find, send } = yield* anAdministrator
       const email = newEmail()
-      const form = { form: hiddenFormOf(yield* ask(path, { cookie })), email, role: "view" }
+      const page = yield* ask(path, { cookie })
+      const form = { form: hiddenFormOf(page), email, role: "view" }
       const first = yield* send(path, form)
       const second = yield* send(path, form)
       assert.strictEqual(linkIn(second), linkIn(first))
@@ -620,11 +683,19 @@ layer(withMail(pauses), { excludeTestServices: true })("mail", (it) => {
         "The form was sent twice; its mail is sent once. You can also pass the link on yourself."
       )
       yield* mailsTo(email, 1)
-      // A later mail, so that a second one would have arrived before it.
+      const id = String((yield* find(email))?.id)
+      const change = (yield* (yield* Users).lastEvents(accountId)).get(email)
+      const renewal = { id, form: String(change) }
+      const [renewed, again] = [yield* send(`${path}/link`, renewal), yield* send(`${path}/link`, renewal)]
+      assert.include(textOf(renewed), "It was sent by mail.")
+      assert.strictEqual(linkIn(again), linkIn(renewed))
+      assert.include(textOf(again), "The form was sent twice; its mail is sent once.")
+      yield* mailsTo(email, 2)
+      // A later mail, so that another one would have arrived before it.
       const later = newEmail()
       yield* send(path, { email: later, role: "view" })
       yield* mailsTo(later, 1)
-      assert.lengthOf(yield* mailsTo(email, 1), 1)
+      assert.lengthOf(yield* mailsTo(email, 2), 2)
     })
   )
 

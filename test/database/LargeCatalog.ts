@@ -45,6 +45,8 @@ const accessStatements: ReadonlyArray<string> = [
    SELECT ACCOUNT, ID, 'user-' || n || '@example.com', 'admin' FROM N`,
   `INSERT INTO team_event (account_id, actor_kind, action, email)
    SELECT ACCOUNT, 'cli', 'invited', 'user-' || n || '@example.com' FROM N`,
+  `INSERT INTO security_mail (account_id, user_id, kind, due_at)
+   SELECT ACCOUNT, ID, 'password_set', now() + interval '1 hour' FROM N`,
   `INSERT INTO session (account_id, hash, user_id) SELECT ACCOUNT, sha256(('session' || n)::bytea), ID FROM N`,
   `INSERT INTO password_link (account_id, user_id, hash, expires_at)
    SELECT ACCOUNT, ID, sha256(('link' || n)::bytea), now() + interval '1 day' FROM N`,

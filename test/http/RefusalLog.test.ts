@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Layer, Logger, LogLevel, TestClock } from "effect"
+import { Effect, Layer, Logger, LogLevel, Redacted, TestClock } from "effect"
 import { makeThrottle } from "../../src/http/RefusalLog.ts"
 import { ServicesOnDatabase } from "../../src/Services.ts"
-import { addressOf, ask, nodeOf } from "../oauth/PagesServer.ts"
+import { csrfOf } from "../console/Merchant.ts"
+import { addressOf, ask, aUser, nodeOf } from "../oauth/PagesServer.ts"
 import { anyDatabase } from "../support/TestDatabase.ts"
 
 // Before the tests with a layer: `layer` binds `it.effect` to its own clock for the rest of the file.
@@ -65,10 +66,19 @@ const recorder = Logger.make((options) => {
     lines.push({ json: Logger.jsonLogger.log(options), logfmt: Logger.logfmtLogger.log(options) })
 })
 
-const settings = { trustedProxies: 1 }
+/** The lines below WARN, which are no refusals. */
+const requests: Array<string> = []
+
+const recorderOfRequests = Logger.make((options) => {
+  if (options.logLevel === LogLevel.Info) requests.push(Logger.jsonLogger.log(options))
+})
+
+// Nothing listens on port 9, and the mails do not matter here.
+const settings = { trustedProxies: 1, mail: { url: Redacted.make("smtp://127.0.0.1:9"), from: "c@example.com" } }
 
 const Server = addressOf(settings).pipe(
   Layer.provideMerge(nodeOf(settings)),
+  Layer.provide(Logger.add(recorderOfRequests)),
   Layer.provide(Logger.replace(Logger.defaultLogger, recorder)),
   Layer.provideMerge(ServicesOnDatabase),
   Layer.provideMerge(anyDatabase),
@@ -165,6 +175,88 @@ layer(Server, { excludeTestServices: true })("the log", (it) => {
     })
   )
 
+  it.effect("has a line for a wrong current password on the profile, but none for a new one that does not fit", () =>
+    Effect.gen(function* () {
+      const { cookie, email } = yield* aUser()
+      const csrf = csrfOf(yield* ask("/settings/profile", { cookie }))
+      const send = (to: string, address: string, form: Readonly<Record<string, string>>) =>
+        ask(`/settings/${to}`, { cookie, form: { csrf, ...form }, headers: { "x-forwarded-for": address } })
+      const forms = ["profile/password", "second-factor", "second-factor/disable"] as const
+      for (const [at, to] of forms.entries()) {
+        const address = `203.0.113.${20 + at}`
+        const refused = yield* send(to, address, { current: password, password: "tern over tarn 1" })
+        assert.strictEqual(refused.status, 403, to)
+        assert.deepStrictEqual(
+          linesOf(address).map(({ annotations, message }) => ({ annotations, message })),
+          [
+            {
+              message: "A current password was refused",
+              annotations: {
+                address,
+                email,
+                reason: "wrong",
+                requestId: String(refused.headers.get("x-request-id"))
+              }
+            }
+          ]
+        )
+      }
+      assert.strictEqual(
+        (yield* send("profile/password", "203.0.113.23", { current: password, password: "short" })).status,
+        400
+      )
+      assert.lengthOf(linesOf("203.0.113.23"), 0)
+      yield* send("profile/password", "203.0.113.24", { current: password, password: "tern over tarn 1" })
+      yield* send("profile/password", "203.0.113.24", { current: password, password: "tern over tarn 1" })
+      const limited = yield* send("profile/password", "203.0.113.25", {
+        current: password,
+        password: "tern over tarn 1"
+      })
+      assert.strictEqual(limited.status, 429)
+      assert.deepStrictEqual(
+        linesOf("203.0.113.25").map(({ annotations: { reason } }) => reason),
+        ["delayed"]
+      )
+      assert.notInclude(JSON.stringify(lines), password)
+    })
+  )
+
+  it.effect("has a line for each request for a new password, and for a refused one", () =>
+    Effect.gen(function* () {
+      const forget = (address: string) =>
+        ask("/forgot-password", { form: { email: "Nobody@example.com" }, headers: { "x-forwarded-for": address } })
+      const asked = yield* forget("203.0.113.30")
+      const about = {
+        address: "203.0.113.30",
+        email: "Nobody@example.com",
+        requestId: String(asked.headers.get("x-request-id"))
+      }
+      assert.deepStrictEqual(
+        requests.map((json) => JSON.parse(json) as Line).map(({ annotations, message }) => [message, annotations]),
+        [["A new password was requested", about]]
+      )
+      assert.lengthOf(linesOf("203.0.113.30"), 0)
+      yield* forget("203.0.113.31")
+      yield* forget("203.0.113.32")
+      const refused = yield* forget("203.0.113.33")
+      assert.strictEqual(refused.status, 429)
+      assert.deepStrictEqual(
+        linesOf("203.0.113.33").map(({ annotations, message }) => [message, annotations]),
+        [
+          [
+            "A request for a new password was refused",
+            {
+              address: "203.0.113.33",
+              email: "Nobody@example.com",
+              reason: "delayed",
+              requestId: String(refused.headers.get("x-request-id"))
+            }
+          ]
+        ]
+      )
+    })
+  )
+
   it.effect("counts every refusal of a flood, in fewer lines", () =>
     Effect.gen(function* () {
       const attempts = 40
@@ -194,6 +286,15 @@ layer(Server, { excludeTestServices: true })("the log", (it) => {
           [json, logfmt].map((line) => patterns.flatMap((pattern) => new RegExp(pattern).exec(line)?.[1] ?? []))
         )
       assert.deepStrictEqual(found.at(-1), [["203.0.113.9"], ["203.0.113.9"]])
+      for (const address of ["203.0.113.20", "203.0.113.25", "203.0.113.33"])
+        assert.deepStrictEqual(
+          lines
+            .filter(({ json }) => json.includes(address))
+            .map((line) =>
+              [line.json, line.logfmt].map((text) => patterns.flatMap((each) => new RegExp(each).exec(text)?.[1] ?? []))
+            ),
+          [[[address], [address]]]
+        )
       // Refused keys are left to the operator.
       assert.isTrue(found.slice(0, -1).every((each) => each.flat().length === 0))
     })

@@ -33,7 +33,10 @@ export const textOfMail = ({ content }: ReceivedMail) => {
   return `${headers}\n\n${decoded}`.replaceAll("\r\n", "\n")
 }
 
-/** A mail server that keeps what it receives. `refusal`: its answer to every mail; undefined: it accepts all. */
+/**
+ * A mail server that keeps what it receives. `refusal`: its answer to every mail, or with the code 535 to every sign-in; undefined: it
+ * accepts all.
+ */
 export const mailServer = Effect.acquireRelease(
   Effect.async<{
     readonly port: number
@@ -52,7 +55,8 @@ export const mailServer = Effect.acquireRelease(
       const say = (line: string) => socket.write(`${line}\r\n`)
       const obey = (line: string) => {
         const word = line.slice(0, 4).toUpperCase()
-        if (word === "EHLO" || word === "HELO") return say("250 test")
+        if (word === "EHLO" || word === "HELO") return say("250-test\r\n250 AUTH PLAIN")
+        if (word === "AUTH") return say(state.refusal?.startsWith("535") ? state.refusal : "235 ok")
         if (word === "MAIL" && state.refusal !== undefined) return say(state.refusal)
         if (word === "RCPT") to = /<([^>]*)>/.exec(line)?.[1] ?? ""
         if (word === "DATA") {

@@ -69,11 +69,7 @@ const Who = ({ entry: { actor, drop, import_id, undo_of } }: { readonly entry: H
       {undo_of !== null && (
         <div>
           {t.rich("undoing {agent}", {
-            agent: (
-              <a href={connectionPath(undo_of.id)}>
-                {actorName(t, { kind: "connection", id: undo_of.id, name: undo_of.name })}
-              </a>
-            )
+            agent: <a href={connectionPath(undo_of.id)}>{actorName(t, { kind: "connection", name: undo_of.name })}</a>
           })}
         </div>
       )}

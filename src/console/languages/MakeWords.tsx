@@ -1,7 +1,7 @@
 import { IntlMessageFormat } from "intl-messageformat"
 import { type ComponentChildren, Fragment } from "preact"
+import type { ServiceMessage } from "./FindMessage.ts"
 import { directionIn, type Language, localeOf } from "./Language.ts"
-import type { ServiceMessage } from "./ServiceMessages.ts"
 import type { Parts, Saying, Sentence, Values, Words } from "./Words.tsx"
 
 const tags: Parts = {

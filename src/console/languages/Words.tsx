@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact"
 import ar from "./ar.json" with { type: "json" }
 import de from "./de.json" with { type: "json" }
+import { serviceMessageOf } from "./FindMessage.ts"
 import type { Language } from "./Language.ts"
 import { makeWords } from "./MakeWords.tsx"
-import { serviceMessageOf } from "./ServiceMessages.ts"
 import zh from "./zh.json" with { type: "json" }
 
 /**

@@ -1,3 +1,4 @@
+import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Effect, Either, Option } from "effect"
 import type { SignInDelayed } from "../../access/AttemptLimits.ts"
 import { SecondFactors } from "../../access/SecondFactors.ts"
@@ -5,6 +6,7 @@ import { Sessions } from "../../access/Sessions.ts"
 import { SignIns } from "../../access/SignIns.ts"
 import { Users } from "../../access/Users.ts"
 import { BaseUrl } from "../../http/BaseUrl.ts"
+import { makeNoteRefusal, typedEmail } from "../../http/RefusalLog.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { CurrentActor } from "../../model/Actor.ts"
 import { localPath, sessionTokenIn, type Visitor } from "../Browser.ts"
@@ -64,6 +66,30 @@ type Show = (visitor: Visitor, content: ProfileContent, status: number) => Page<
 
 type Refuse = (visitor: Visitor, field: string, refused: Refused) => Page<CurrentActor>
 
+/** Why a current password was refused, in the log. */
+const logReasons: Readonly<Record<string, string>> = {
+  PasswordRefused: "wrong",
+  SignInDelayed: "delayed",
+  SignInBusy: "busy"
+}
+
+/** Runs a check of the current password, and logs its refusal: somebody may guess the password in a session that was left open. */
+const makeChecked = Effect.map(
+  makeNoteRefusal,
+  (noteRefusal) =>
+    <E extends { readonly _tag: string }>(
+      visitor: Visitor,
+      request: HttpServerRequest.HttpServerRequest,
+      check: Effect.Effect<void, E>
+    ) =>
+      Effect.tapError(check, ({ _tag }) => {
+        const reason = logReasons[_tag]
+        return reason === undefined
+          ? Effect.void
+          : noteRefusal("currentPassword", request, { email: typedEmail(visitor.email), reason })
+      }).pipe(Effect.either)
+)
+
 /** The pages that set up a second factor. `show`: shows the profile. `refuse`: shows it with the reason at a field. */
 const makeEnrolment = (
   { asVisitor, withForm }: Effect.Effect.Success<typeof makePageHandlers>,
@@ -72,6 +98,7 @@ const makeEnrolment = (
 ) =>
   Effect.gen(function* () {
     const baseUrl = yield* BaseUrl
+    const checked = yield* makeChecked
     const signIns = yield* SignIns
     const secondFactors = yield* SecondFactors
 
@@ -104,13 +131,13 @@ const makeEnrolment = (
 
     return {
       enrol: asVisitor((visitor, request) => showEnrolment(visitor, returnToOf(queryOf(request)))),
-      begin: withForm((visitor, form) =>
+      begin: withForm((visitor, form, request) =>
         Effect.gen(function* () {
           // A user who lacks the required factor has just signed in with the password.
-          const checked = visitor.lacksFactor
+          const password = visitor.lacksFactor
             ? Either.void
-            : yield* Effect.either(signIns.checkPassword(visitor, form.get("current") ?? ""))
-          if (Either.isLeft(checked)) return yield* refuse(visitor, "factor", checked.left)
+            : yield* checked(visitor, request, signIns.checkPassword(visitor, form.get("current") ?? ""))
+          if (Either.isLeft(password)) return yield* refuse(visitor, "factor", password.left)
           const begun = yield* Effect.either(secondFactors.begin(keyOf(visitor)))
           if (Either.isRight(begun)) return seeOther(enrolmentFor(returnToOf(form)))
           const [issue] = begun.left.issues
@@ -145,6 +172,7 @@ const makeEnrolment = (
 export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
+    const checked = yield* makeChecked
     const sessions = yield* Sessions
     const signIns = yield* SignIns
     const secondFactors = yield* SecondFactors
@@ -183,9 +211,11 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageS
           return yield* show(visitor, { misfit: { field: "", message: `The ${issue?.path} ${issue?.message}.` } }, 400)
         })
       ),
-      password: withForm((visitor, form) =>
+      password: withForm((visitor, form, request) =>
         Effect.gen(function* () {
-          const changed = yield* Effect.either(
+          const changed = yield* checked(
+            visitor,
+            request,
             signIns.changePassword(visitor, form.get("current") ?? "", form.get("password") ?? "")
           )
           if (Either.isRight(changed)) return toProfile("password")
@@ -201,12 +231,10 @@ export const profile: Surface<SecondFactors | Sessions | SignIns | Users | PageS
         Effect.as(sessions.endOwn(visitor, form.get("session") ?? ""), toProfile("ended"))
       ),
       endOthers: withForm((visitor) => Effect.as(sessions.endOthers(visitor), toProfile("others"))),
-      disable: withForm((visitor, form) =>
+      disable: withForm((visitor, form, request) =>
         Effect.gen(function* () {
-          const checked = yield* Effect.either(signIns.checkPassword(visitor, form.get("current") ?? ""))
-          if (Either.isLeft(checked)) {
-            return yield* refuse(visitor, "factor", checked.left)
-          }
+          const password = yield* checked(visitor, request, signIns.checkPassword(visitor, form.get("current") ?? ""))
+          if (Either.isLeft(password)) return yield* refuse(visitor, "factor", password.left)
           yield* secondFactors.remove(keyOf(visitor))
           return toProfile("off")
         })

@@ -94,6 +94,7 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
     const signIns = yield* SignIns
     const { baseUrl, withOpenForm } = yield* makePageHandlers
     const mailLink = yield* makeMailLink
+    const noteRefusal = yield* makeNoteRefusal
     const canMail = mailer.isSet
     return {
       forgot: (request: Request) =>
@@ -110,6 +111,8 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
               { status: 400 }
             )
           const counted = yield* Effect.either(signIns.requestLink(email, addressOf(request, trustedProxies)))
+          const about = { email: typedEmail(email), ...(Either.isLeft(counted) && { reason: "delayed" }) }
+          yield* noteRefusal(Either.isLeft(counted) ? "newPassword" : "newPasswordAsked", request, about)
           if (Either.isLeft(counted))
             return html(
               viewerOf(request),

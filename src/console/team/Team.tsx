@@ -1,8 +1,8 @@
-import type { HttpServerResponse } from "@effect/platform"
+import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Clock, Effect, Either, Redacted, Schema } from "effect"
 import { Mailer } from "../../access/Mailer.ts"
 import { type User, userState } from "../../access/User.ts"
-import { linkDays, type PasswordLink, Users } from "../../access/Users.ts"
+import { type FormLink, type LinkFormKey, linkDays, Users } from "../../access/Users.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { NotFound, ValidationFailed } from "../../model/Errors.ts"
@@ -156,21 +156,24 @@ const makeShowLink = (show: Show) =>
     const { baseUrl } = yield* makePageHandlers
     const { isSet: canMail } = yield* Mailer
 
-    return (
-      visitor: Visitor,
-      made: PasswordLink & { readonly isRepeated?: boolean },
-      days: number,
-      isInvitation: boolean
-    ) =>
+    return (visitor: Visitor, made: FormLink, days: number, isInvitation: boolean) =>
       Effect.gen(function* () {
         const url = setPasswordLink(baseUrl, Redacted.value(made.token))
         const mail =
-          made.isRepeated === true && canMail
+          made.isRepeated && canMail
             ? ({ state: "repeated" } as const)
             : yield* mailLink(made, visitor, baseUrl, linkMail(visitor, isInvitation))
         return yield* show(visitor, { link: { email: made.email, days, url, mail } })
       })
   })
+
+/** By what a form that makes a link is recognised when it is sent twice. */
+const makeKeyOf =
+  (baseUrl: string) =>
+  (form: Parameters, request: HttpServerRequest.HttpServerRequest): LinkFormKey | undefined => {
+    const [id, session] = [form.get("form"), sessionTokenIn(request, baseUrl)]
+    return id === undefined || session === undefined ? undefined : { id, session }
+  }
 
 /** The users of an account: the list, invitations, roles, and forms that disable users. Only administrators see it. */
 export const team: Surface<Mailer | Users | PageServices> = surfaceOf(
@@ -186,14 +189,16 @@ export const team: Surface<Mailer | Users | PageServices> = surfaceOf(
         // Reads one more than a page, to know whether more follow.
         const read = yield* users.log(visitor.accountId, changesPerPage + 1, before)
         const log = { changes: read.slice(0, changesPerPage), hasOlder: read.length > changesPerPage, before }
+        const lastEvents = yield* users.lastEvents(visitor.accountId)
         const isFactorRequired = yield* users.requiresSecondFactor(visitor.accountId)
-        const props = { visitor, users: list, isFactorRequired, now, log, form: newInvite(), ...content }
+        const props = { visitor, users: list, lastEvents, isFactorRequired, now, log, form: newInvite(), ...content }
         return html(visitor, <TeamPage {...props} />, { status })
       })
 
     const userIn = makeUserIn(users)
 
     const showLink = yield* makeShowLink(show)
+    const keyOf = makeKeyOf(baseUrl)
 
     /** Handles a form that changes one user. A refusal is shown on the page. */
     const changing = (
@@ -243,9 +248,9 @@ export const team: Surface<Mailer | Users | PageServices> = surfaceOf(
       invite: withForm((visitor, given, request) =>
         Effect.gen(function* () {
           const form = { ...newInvite(), email: (given.get("email") ?? "").trim(), role: invitedRoleOf(given) }
-          const [id, session] = [given.get("form"), sessionTokenIn(request, baseUrl)]
-          const key = id === undefined || session === undefined ? undefined : { id, session }
-          const invited = yield* Effect.either(users.inviteNew(visitor.accountId, form.email, form.role, key))
+          const invited = yield* Effect.either(
+            users.inviteNew(visitor.accountId, form.email, form.role, keyOf(given, request))
+          )
           return yield* Either.match(invited, {
             onLeft: (error) =>
               show(visitor, { form, misfit: { field: "email", message: wordsOf(error, "The e-mail address") } }, 400),
@@ -257,13 +262,14 @@ export const team: Surface<Mailer | Users | PageServices> = surfaceOf(
         const role = form.get("role")
         return isRole(role) ? users.setRole(accountId, email, role) : unknownRole
       }),
-      link: withForm((visitor, form) =>
+      link: withForm((visitor, form, request) =>
         Effect.gen(function* () {
           const user = yield* userIn(visitor, form)
           const isInvitation = userState(user) === "invited"
           const days = isInvitation ? linkDays.invitation : linkDays.password
           const allowed = user.id === visitor.userId ? ownPassword : Effect.void
-          return yield* Effect.zipRight(allowed, users.renewLink(visitor.accountId, user.email, days)).pipe(
+          const renewed = users.renewLink(visitor.accountId, user.email, days, keyOf(form, request))
+          return yield* Effect.zipRight(allowed, renewed).pipe(
             Effect.flatMap((link) => showLink(visitor, link, days, isInvitation)),
             Effect.catchTag("ValidationFailed", (error) => show(visitor, { refusal: wordsOf(error, user.email) }, 409))
           )

@@ -4,7 +4,7 @@ import { Role, roleWords } from "../../model/Role.ts"
 import { Ago } from "../Ago.tsx"
 import type { Visitor } from "../Browser.ts"
 import { CopyText, Facts, FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
-import { Alert, Frame, HiddenFields, Note } from "../Frame.tsx"
+import { Alert, Frame, Hidden, HiddenFields, Note } from "../Frame.tsx"
 import type { Sentence } from "../languages/Words.tsx"
 import { paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
@@ -133,6 +133,7 @@ const Invite = ({
 const UserButton = ({
   ask = false,
   email,
+  form,
   id,
   name,
   path,
@@ -140,6 +141,8 @@ const UserButton = ({
 }: {
   readonly visitor: Visitor
   readonly id: User["id"]
+  /** By what the form is recognised when it is sent twice. */
+  readonly form?: string | undefined
   readonly email: string
   readonly name: Sentence
   readonly path: string
@@ -149,6 +152,7 @@ const UserButton = ({
   return (
     <form method={ask ? "get" : "post"} action={path}>
       {ask ? <input type="hidden" name="id" value={id} /> : <HiddenFields csrf={visitor.csrf} id={id} />}
+      <Hidden of={[["form", form]]} />
       <button type="submit" class={ask ? "danger" : "plain"} aria-label={`${t(name)}: ${email}`}>
         {t(name)}
       </button>
@@ -160,7 +164,17 @@ const stateWords = { invited: "Invited", active: "Active", disabled: "Disabled" 
   Record<string, Sentence>
 >
 
-const Member = ({ now, user, visitor }: { readonly visitor: Visitor; readonly user: User; readonly now: number }) => {
+const Member = ({
+  lastEvent,
+  now,
+  user,
+  visitor
+}: {
+  readonly visitor: Visitor
+  readonly user: User
+  readonly lastEvent: string | undefined
+  readonly now: number
+}) => {
   const t = useWords()
 
   const state = userState(user)
@@ -211,6 +225,7 @@ const Member = ({ now, user, visitor }: { readonly visitor: Visitor; readonly us
               {...button}
               name={state === "invited" ? "New invitation" : "New password link"}
               path={paths.teamLink}
+              form={lastEvent}
             />
           )
         )}
@@ -269,6 +284,7 @@ export interface TeamContent {
 export const TeamPage = ({
   form,
   isFactorRequired,
+  lastEvents,
   link,
   log,
   misfit,
@@ -280,6 +296,8 @@ export const TeamPage = ({
 }: TeamContent & {
   readonly visitor: Visitor
   readonly users: ReadonlyArray<User>
+  /** The id of the newest change of each user, by e-mail. */
+  readonly lastEvents: ReadonlyMap<string, string>
   readonly isFactorRequired: boolean
   readonly log: ShownLog
   readonly now: number
@@ -298,7 +316,7 @@ export const TeamPage = ({
         <h2 id="users">{t("Users")}</h2>
         <ul class="records">
           {users.map((user) => (
-            <Member key={user.id} visitor={visitor} user={user} now={now} />
+            <Member key={user.id} visitor={visitor} user={user} lastEvent={lastEvents.get(user.email)} now={now} />
           ))}
         </ul>
       </section>
