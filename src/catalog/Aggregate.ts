@@ -4,7 +4,10 @@ import { EntityId, type StoreId } from "../model/Ids.ts"
 import type { PublishError, PublishStatus } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 
-/** The values and relationships that a store accepted. A kind has only the relationships that it publishes. */
+/**
+ * The values and relationships that a store accepted. A kind has only the relationships that it publishes. `media`: the gallery of a
+ * product, or the picture of a variant.
+ */
 export const AcceptedValues = Schema.Struct({
   attributes: Attributes,
   media: Schema.optionalWith(Schema.Array(EntityId), { exact: true }),

@@ -28,8 +28,9 @@ export const acceptedRecords = (aggregates: Aggregates, storeId: StoreId): Reado
         parentId: parentId === null ? null : demoPlatformId("product", parentId),
         position: place < 0 ? null : place,
         attributes: values.attributes,
-        media: (values.media ?? []).flatMap(nameOf),
-        members: (values.members ?? []).flatMap(nameOf)
+        media: kind === "variant" ? [] : (values.media ?? []).flatMap(nameOf),
+        members: (values.members ?? []).flatMap(nameOf),
+        picture: kind === "variant" ? ((values.media ?? []).flatMap(nameOf)[0] ?? null) : null
       }
     ]
   })

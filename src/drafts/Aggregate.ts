@@ -23,6 +23,10 @@ export interface RelatedAggregates {
   readonly otherMembersOn?: ReadonlySet<StoreId> | undefined
 }
 
+/** The media of an entity's gallery that a store shows, in order. */
+export const mediaShown = ({ gallery }: Pick<Aggregate, "gallery">, storeId: StoreId): ReadonlyArray<EntityId> =>
+  gallery.filter(({ storeIds }) => storeIds.includes(storeId)).map(({ mediaId }) => mediaId)
+
 /** The values that a publish to a store would send now. If nothing is pending, they equal the accepted values. */
 export const publishable = (
   aggregate: Aggregate,
@@ -34,14 +38,14 @@ export const publishable = (
     case "product":
       return {
         attributes,
-        media: aggregate.gallery
-          .filter(({ storeIds }) => storeIds.includes(version.storeId))
-          .map(({ mediaId }) => mediaId),
+        media: mediaShown(aggregate, version.storeId),
         variants: variants.filter(({ storeIds }) => storeIds.includes(version.storeId)).map(({ id }) => id)
       }
     case "collection":
       return { attributes, members: aggregate.members }
     case "variant":
+      // A store shows one picture of a variant.
+      return { attributes, media: mediaShown(aggregate, version.storeId).slice(0, 1) }
     case "media":
       return { attributes }
   }

@@ -58,6 +58,8 @@ export type CatalogChange = Data.TaggedEnum<{
     readonly media: ReadonlyArray<EntityId>
     readonly variants: ReadonlyArray<EntityId>
     readonly members?: ReadonlyArray<EntityId>
+    /** The picture of a variant. null: none. Absent: unknown. */
+    readonly picture?: EntityId | null
     readonly isComplete?: boolean
     readonly platformId?: string
   }
@@ -233,6 +235,7 @@ const Change = Schema.Union(
     media: Ids,
     variants: Ids,
     members: Schema.optionalWith(Ids, { exact: true }),
+    picture: Schema.optionalWith(Schema.NullOr(EntityId), { exact: true }),
     isComplete: Schema.optionalWith(Schema.Boolean, { exact: true }),
     platformId: Schema.optionalWith(Schema.String, { exact: true })
   })

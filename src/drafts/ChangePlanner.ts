@@ -1,4 +1,4 @@
-import { type Data, Either, type Types } from "effect"
+import { type Data, Either, Option, type Types } from "effect"
 import {
   type AcceptedValues,
   type Aggregate,
@@ -81,6 +81,11 @@ const importedValues = (
     case "collection":
       return { ...before, attributes, members: change.members ?? before.members ?? [] }
     case "variant":
+      return {
+        ...before,
+        attributes,
+        ...(change.picture !== undefined && { media: Option.toArray(Option.fromNullable(change.picture)) })
+      }
     case "media":
       return { ...before, attributes }
   }

@@ -4,9 +4,10 @@ import type { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import { type Attributes, valueOf } from "../model/Attribute.ts"
 import { type AccountId, EntityId } from "../model/Ids.ts"
 import { optionKeys, parseOptions } from "../model/ProductOptions.ts"
+import { mediaShown } from "./Aggregate.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
 import type { EntityUse, EntityUsesRepo } from "./EntityUsesRepo.ts"
-import { decideRemoval, type Hold, holdOf, mediaShown, movedMeanwhile, nounOf } from "./StoreMembership.ts"
+import { decideRemoval, type Hold, holdOf, movedMeanwhile, nounOf } from "./StoreMembership.ts"
 
 /** Deletions that were decided together. */
 export interface DecidedDeletions {

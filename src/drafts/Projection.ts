@@ -33,7 +33,8 @@ export const toProjections = (
     const attributes = effective(canonical, version.overrides)
     const differences = differencesOf(kind, version.accepted, {
       attributes,
-      ...(kind === "product" && { media: version.media, variants: version.variants })
+      ...(kind === "product" && { media: version.media, variants: version.variants }),
+      ...(kind === "variant" && { media: version.media.slice(0, 1) })
     })
     const pending = [...differences.map(({ key }) => key), ...(version.membersDiffer ? ["members"] : [])]
     const live = new Map(version.accepted === null ? [] : differences.map((each) => [each.key, each.live]))

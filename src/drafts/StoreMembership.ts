@@ -4,6 +4,7 @@ import type { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
+import { mediaShown } from "./Aggregate.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
 
 /**
@@ -112,10 +113,6 @@ const whyKept: Readonly<Record<Hold, string>> = {
   live: "was published to this store, or imported from it, so it cannot be taken off",
   uncertain: "failed to be published to this store, but may have reached it, so it cannot be taken off"
 }
-
-/** The media of an entity's gallery that a store shows. */
-export const mediaShown = ({ gallery }: Aggregate, storeId: StoreId) =>
-  gallery.filter(({ storeIds }) => storeIds.includes(storeId)).map(({ mediaId }) => mediaId)
 
 const shownByGallery = "a gallery shows the media file on this store: take it out of that gallery first"
 const lastVariant = "its product would have no variant on this store: take the product off instead"

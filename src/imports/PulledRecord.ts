@@ -13,7 +13,10 @@ export const PulledRecord = Schema.Struct({
   /** The entity id that a publish by this service stored on the platform. null: the record was never published by this service. */
   saidId: Schema.NullOr(EntityId),
   attributes: Attributes,
-  /** Platform ids of a product's files, or of a collection's members. */
+  /**
+   * Platform ids of a product's files, or of a collection's members. Of a variant: the id of its picture, or `""` if it has none; empty if
+   * the platform does not say.
+   */
   related: Schema.Array(Schema.String),
   /** The entity that the record matches; null: no match yet. */
   entityId: Schema.NullOr(EntityId)

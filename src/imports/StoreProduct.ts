@@ -23,6 +23,8 @@ export interface StoreVariant extends StoreEntity {
   readonly entityId?: EntityId | null
   /** Address of the variant's own image. null: the source has no such field; `""`: the variant has no image. */
   readonly imageUrl: string | null
+  /** The variant's picture, if it is matched already; null: the variant has none. In that case `imageUrl` is null. */
+  readonly picture?: EntityId | null
 }
 
 /** A product in a store. */

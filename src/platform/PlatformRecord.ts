@@ -15,6 +15,8 @@ export const PlatformRecord = Schema.Struct({
   /** The gallery of a product, as platform ids. */
   media: Schema.Array(Schema.String),
   /** The products of a collection, as platform ids. */
-  members: Schema.Array(Schema.String)
+  members: Schema.Array(Schema.String),
+  /** The picture that the store shows of a variant, as a platform id. null: none. Absent: the platform does not say. */
+  picture: Schema.optionalWith(Schema.NullOr(Schema.String), { exact: true })
 })
 export type PlatformRecord = typeof PlatformRecord.Type

@@ -13,6 +13,18 @@ export interface PublishedEntity {
   readonly attributes: Attributes
 }
 
+/** A picture in the gallery of a variant's product. */
+export interface VariantPicture {
+  readonly entityId: EntityId
+  /** The picture's id on the platform; null: the publication brings it to the store. */
+  readonly platformId: string | null
+}
+
+/** A variant. `picture`: the picture that the store shows of it; null: none. Absent: the store keeps the one that it has. */
+export interface PublishedVariant extends PublishedEntity {
+  readonly picture?: VariantPicture | null
+}
+
 /** `firstOption`: the option to give to a product that the store has without options. */
 interface OptionedPublication {
   readonly firstOption?: FirstOption
@@ -28,16 +40,16 @@ interface RequestedPublication extends PublishedEntity {
 /** The values of an entity, and the relationships of its kind, for one store. */
 export type Publication = Data.TaggedEnum<{
   /**
-   * `media`: the whole gallery on the store, in order. `variants`: all variants on the store, in order. Values of variants are
-   * written by the first publish of the product only, except the option value of the variant that gets `firstOption.former`.
+   * `media`: the whole gallery on the store, in order. `variants`: all variants on the store, in order. Values and pictures of variants
+   * are written by the first publish of the product only, except the option value of the variant that gets `firstOption.former`.
    */
   Product: RequestedPublication &
     OptionedPublication & {
-      readonly variants: ReadonlyArray<PublishedEntity>
+      readonly variants: ReadonlyArray<PublishedVariant>
       readonly media: ReadonlyArray<PublishedEntity>
     }
   /** `productPlatformId`: the platform id of the variant's product, which is published already. */
-  Variant: RequestedPublication & OptionedPublication & { readonly productPlatformId: string }
+  Variant: RequestedPublication & PublishedVariant & OptionedPublication & { readonly productPlatformId: string }
   /** `members`: the platform ids of the collection's products, in order. */
   Collection: RequestedPublication & { readonly members: ReadonlyArray<string> }
   Media: RequestedPublication

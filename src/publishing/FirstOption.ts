@@ -85,7 +85,10 @@ export const givesOption = (open: FirstOption | undefined, asked: FirstOption | 
   asked === undefined || (open?.name === asked.name && open.former === asked.former)
 
 /** A variant that the store has without an option value, with its value of the first option. */
-export const withFormerValue = (variant: PublishedEntity, firstOption: FirstOption | undefined): PublishedEntity =>
+export const withFormerValue = <Variant extends PublishedEntity>(
+  variant: Variant,
+  firstOption: FirstOption | undefined
+): Variant =>
   firstOption === undefined || !hasNoOptions(variant.attributes)
     ? variant
     : {

@@ -10,6 +10,7 @@ import type { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { Publication, type PublishedEntity } from "../platform/Publication.ts"
 import { findFirstOption, givesOption, withFormerValue } from "./FirstOption.ts"
+import { pictureLeftOut, sendPicture } from "./VariantPicture.ts"
 
 const entityFields = { kind: EntityKind, /** A variant's product, else null. */ productId: Schema.NullOr(EntityId) }
 
@@ -23,7 +24,14 @@ export const PublicationContent = Schema.Union(
      * Other entities that are published together with this one and share its outcome: the variants of a product on its first
      * publish, and media that the store has never accepted.
      */
-    carried: Schema.Array(Schema.Struct({ entityId: EntityId, attributes: Attributes })),
+    carried: Schema.Array(
+      Schema.Struct({
+        entityId: EntityId,
+        attributes: Attributes,
+        /** The picture of a variant, as in its accepted values. */
+        media: Schema.optionalWith(Schema.Array(EntityId), { exact: true })
+      })
+    ),
     /** The first option of a product that is live without options: of the entity, or of the product of a variant. */
     firstOption: Schema.optionalWith(FirstOption, { exact: true }),
     /** Draft revisions of the entity and of `carried`. If the revisions are equal, the publications are equal. */
@@ -145,13 +153,14 @@ export const pinDraft = (
           }))
         })
       )
-    const candidates = [...(isLive(version) ? [] : (values.variants ?? [])), ...(values.media ?? [])]
-    const carried = candidates.flatMap((id) => {
+    // The picture of a variant is published with the product, whose gallery has it.
+    const gallery = aggregate.kind === "product" ? (values.media ?? []) : []
+    const carried = [...(isLive(version) ? [] : (values.variants ?? [])), ...gallery].flatMap((id) => {
       const candidate = aggregates.get(id)
       const candidateVersion = candidate === undefined ? undefined : findVersion(candidate, storeId)
       return candidate === undefined || isLive(candidateVersion)
         ? []
-        : [{ entityId: id, attributes: effective(candidate.attributes, candidateVersion?.overrides ?? {}) }]
+        : [{ entityId: id, ...publishable(candidate, { storeId, overrides: candidateVersion?.overrides ?? {} }, []) }]
     })
     const withOptions = product ?? (aggregate.kind === "product" ? aggregate : undefined)
     const firstOption = withOptions === undefined ? undefined : findFirstOption(aggregates, withOptions, storeId)
@@ -180,11 +189,11 @@ export const toFollowingContents = (
   storeId: StoreId
 ): ReadonlyArray<{ readonly entityId: EntityId; readonly draftRevision: number; readonly content: DraftContent }> => {
   if (content._tag !== "Draft") return []
-  return content.carried.flatMap(({ attributes, entityId }) => {
+  return content.carried.flatMap(({ entityId, ...carried }) => {
     const aggregate = ids.includes(entityId) ? aggregates.get(entityId) : undefined
     const version = aggregate === undefined ? undefined : findVersion(aggregate, storeId)
     if (aggregate === undefined || version === undefined) return []
-    const values = { ...version.accepted, attributes }
+    const values = { ...version.accepted, ...carried }
     if (version.accepted !== null && samePublishable(version.accepted, values)) return []
     const { kind, parentId } = aggregate
     const draftRevision = content.revisions[entityId] ?? 0
@@ -248,6 +257,8 @@ export const relatedIds = (entityId: EntityId, content: PublicationContent): Rea
 export interface Push {
   readonly publication: Publication
   readonly accepted: ReadonlyArray<{ readonly entityId: EntityId; readonly values: AcceptedValues }>
+  /** What the publication leaves out. */
+  readonly notDone?: PublishError
 }
 
 const productNotLive: PublishError = {
@@ -265,23 +276,34 @@ const withDeletedValues = (attributes: Attributes, before: Attributes = {}): Att
   ...attributes
 })
 
+interface RelatedEntity {
+  readonly entity: PublishedEntity
+  readonly values: AcceptedValues
+  readonly isIncluded: boolean
+}
+
 /**
  * The variants or media that a publish sends: each with the values that the store has accepted, else with the values of the publish request.
  * `isIncluded`: the store has not accepted the entity yet, so it shares the outcome of the publication.
  */
-const toRelatedEntities = (content: PublicationContent, ids: ReadonlyArray<EntityId>, versions: VersionsById) => {
+const toRelatedEntities = (
+  content: PublicationContent,
+  ids: ReadonlyArray<EntityId>,
+  versions: VersionsById
+): ReadonlyArray<RelatedEntity> => {
   const included = new Map(
-    content._tag === "Draft" ? content.carried.map(({ attributes, entityId }) => [entityId, attributes] as const) : []
+    content._tag === "Draft" ? content.carried.map(({ entityId, ...values }) => [entityId, values] as const) : []
   )
-  return ids.flatMap((id): ReadonlyArray<{ readonly entity: PublishedEntity; readonly isIncluded: boolean }> => {
+  return ids.flatMap((id) => {
     const version = versions.get(id)
-    const accepted = version?.accepted?.attributes
-    const attributes = accepted ?? included.get(id)
-    return attributes === undefined
+    const accepted = version?.accepted ?? undefined
+    const values = accepted ?? included.get(id)
+    return values === undefined
       ? []
       : [
           {
-            entity: { entityId: id, platformId: version?.platformId ?? null, attributes },
+            entity: { entityId: id, platformId: version?.platformId ?? null, attributes: values.attributes },
+            values,
             isIncluded: version !== undefined && accepted === undefined
           }
         ]
@@ -330,6 +352,12 @@ export const toPush = (
         ({ isIncluded }) => !isLive(own) || !isIncluded
       )
       const media = toRelatedEntities(content, onStore(values.media), versions)
+      const gallery = new Map(media.map(({ entity: { entityId, platformId } }) => [entityId, platformId]))
+      const pictured = variants.map(({ entity, isIncluded, values: own }) => ({
+        entity: withFormerValue(entity, firstOption),
+        // Pictures of variants that are live stay as they are, as the values of these variants do.
+        picture: isIncluded ? sendPicture(own.media, undefined, gallery) : undefined
+      }))
       // The accepted list of variants has only variants that are sent: a variant that is not live has no position in the store.
       const sentVariants =
         values.variants === undefined ? {} : { variants: variants.map(({ entity }) => entity.entityId) }
@@ -337,23 +365,36 @@ export const toPush = (
       return Either.right({
         publication: Publication.Product({
           ...main,
-          variants: variants.map(({ entity }) => withFormerValue(entity, firstOption)),
+          variants: pictured.map(({ entity, picture }) => ({ ...entity, ...picture?.sent })),
           media: media.map(({ entity }) => entity)
         }),
         accepted: [
           { entityId, values: { ...values, ...sentVariants, ...sentMedia } },
-          ...[...variants, ...media]
-            .filter(({ isIncluded }) => isIncluded)
-            .map(({ entity: { attributes, entityId } }) => ({ entityId, values: { attributes } }))
-        ]
+          ...variants.flatMap(({ entity: { attributes, entityId }, isIncluded }, index) =>
+            isIncluded ? [{ entityId, values: { attributes, ...pictured[index]?.picture?.accepted } }] : []
+          ),
+          ...media.flatMap(({ entity: { attributes, entityId }, isIncluded }) =>
+            isIncluded ? [{ entityId, values: { attributes } }] : []
+          )
+        ],
+        ...(pictured.some(({ picture }) => picture?.isLeftOut) && { notDone: pictureLeftOut })
       })
     }
     case "variant": {
-      const productPlatformId =
-        content.productId === null ? null : (versions.get(content.productId)?.platformId ?? null)
-      return productPlatformId === null
-        ? Either.left(productNotLive)
-        : Either.right({ publication: Publication.Variant({ ...main, productPlatformId }), accepted })
+      const product = content.productId === null ? undefined : versions.get(content.productId)
+      const productPlatformId = product?.platformId ?? null
+      if (productPlatformId === null) return Either.left(productNotLive)
+      const shown = (product?.accepted?.media ?? []).flatMap((id) => {
+        const platformId = versions.get(id)?.platformId ?? null
+        return platformId === null ? [] : [[id, platformId] as const]
+      })
+      const wanted = content._tag === "Draft" ? values.media : undefined
+      const picture = sendPicture(wanted, own?.accepted?.media, new Map(shown))
+      return Either.right({
+        publication: Publication.Variant({ ...main, productPlatformId, ...picture.sent }),
+        accepted: [{ entityId, values: { attributes: values.attributes, ...picture.accepted } }],
+        ...(picture.isLeftOut && { notDone: pictureLeftOut })
+      })
     }
     case "collection": {
       // The accepted list has only products that are sent, so the collection stays unpublished until the others are live.

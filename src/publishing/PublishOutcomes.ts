@@ -134,7 +134,7 @@ export const makeFinishPublication = Effect.gen(function* () {
     Effect.gen(function* () {
       const { accountId, actor, dropId, entityId, id, storeId } = claimed
       const isFailed = outcome._tag === "Failed"
-      const error = isFailed ? outcome.error : (outcome.published.notDone ?? null)
+      const error = isFailed ? outcome.error : (outcome.published.notDone ?? outcome.push.notDone ?? null)
       const entityIds = isFailed ? outcome.entityIds : outcome.push.accepted.map((each) => each.entityId)
       const identifiedIds = isFailed ? [] : [...outcome.published.platformIds.keys()]
       // The import lock keeps imports from being applied meanwhile. It is shared, so an import under review does not block this.

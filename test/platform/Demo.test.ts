@@ -16,7 +16,8 @@ const record = (index: number): PlatformRecord => ({
   parentId: null,
   attributes: attributesOf({ title: `Product ${index}` }),
   media: [],
-  members: []
+  members: [],
+  picture: null
 })
 
 const market = {

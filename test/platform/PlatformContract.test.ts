@@ -95,6 +95,16 @@ const planted: Readonly<
         })
     })
   },
+  "keeps the picture of a variant": {
+    rule: "a variant shows the picture of its publish, another, or none, and keeps it if the publish has no picture",
+    wrong: (client) => ({
+      publish: (store, publication) => {
+        if (publication._tag !== "Variant") return client.publish(store, publication)
+        const { picture: _, ...others } = publication
+        return client.publish(store, others)
+      }
+    })
+  },
   "says that a lost write did not happen": {
     rule: "a lost answer is an unknown outcome, and reading back tells it",
     wrong: (client) => ({
@@ -153,7 +163,7 @@ describe("the contract of platforms fails for wrong adapters", () => {
   it("leaves out only the rules of failures that a platform does not have", () => {
     const names = (impossible: ReadonlyArray<"down" | "revoked">) =>
       platformContract(plainshopUnderTest, impossible).map(({ name }) => name)
-    assert.lengthOf(names([]), 17)
+    assert.lengthOf(names([]), 18)
     assert.deepStrictEqual(
       names([]).filter((name) => !names(["revoked", "down"]).includes(name)),
       ["a platform that is down has published nothing", "credentials that were revoked are refused as UNAUTHORIZED"]

@@ -51,6 +51,11 @@ const costOf = (schema: GraphQLSchema, text: string): number => {
   return cost
 }
 
+/** A variant's `media` would be a sixth connection of the query, and bulk operations allow five. */
+const acceptedWarnings: Readonly<Record<string, ReadonlyArray<string>>> = {
+  bulkProducts: ["The field ProductVariant.image is deprecated. Use `media` instead."]
+}
+
 describe.skipIf(adminSchema === undefined)("every document of the Shopify adapter", () => {
   it("is written for the API version whose introspection is pinned", () => assert.strictEqual(apiVersion, "2026-07"))
 
@@ -60,7 +65,7 @@ describe.skipIf(adminSchema === undefined)("every document of the Shopify adapte
       const document = parse(text)
       assert.deepStrictEqual(
         validate(adminSchema, document, [...specifiedRules, NoDeprecatedCustomRule]).map(({ message }) => message),
-        []
+        acceptedWarnings[name] ?? []
       )
       assert.lengthOf(document.definitions, 1)
     })

@@ -213,6 +213,36 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
       })
     )
 
+    it.effect("a picture that the shop still processes is shown for its variant later", () =>
+      Effect.gen(function* () {
+        const { publish, readBack } = yield* PlatformClient
+        const { shop, store } = yield* openShop
+        const product = aProduct()
+        const first = yield* publish(store, product)
+        shop.processing = 9
+        const behind = aPicture("from-behind")
+        const media = [...again(product, first.platformIds).media, behind]
+        const { platformIds } = yield* publish(store, { ...again(product, first.platformIds), media })
+        const [variant] = again(product, platformIds).variants
+        assert(variant !== undefined)
+        const pictured = Publication.Variant({
+          ...variant,
+          key: PublicationId.make(crypto.randomUUID()),
+          productPlatformId: platformIds.get(product.entityId) ?? "",
+          picture: { entityId: behind.entityId, platformId: platformIds.get(behind.entityId) ?? null }
+        })
+        assert.deepInclude(yield* Effect.flip(publish(store, pictured)), {
+          _tag: "PlatformOutcomeUnknown",
+          reason: "processing"
+        })
+        assert.isTrue(Option.isNone(yield* readBack(store, pictured)))
+        for (const file of shop.files.values()) file.processing = 0
+        assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, pictured)), null)
+        const published = yield* publish(store, pictured)
+        assert.deepStrictEqual(Option.getOrNull(yield* readBack(store, pictured)), published)
+      })
+    )
+
     it.effect("a picture whose publish had no answer is found in the gallery before the search finds it", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient

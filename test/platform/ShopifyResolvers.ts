@@ -1,4 +1,5 @@
 import { optionIdOf, optionValueIdOf, updateOption } from "./ShopifyOptions.ts"
+import { appendPicture, detachPicture } from "./ShopifyPictures.ts"
 import {
   type Collection,
   connection,
@@ -75,6 +76,9 @@ export const rootOf = (shop: ShopifyShop) => {
     selectedOptions: variant.options,
     inventoryItem: { requiresShipping: variant.requiresShipping, measurement: { weight: variant.weight } },
     product: () => productNode(product),
+    media: (page: Input) =>
+      connection(variant.pictureId === null ? [] : [{ __typename: "MediaImage", id: variant.pictureId }], page),
+    image: variant.pictureId === null ? null : { url: shop.files.get(variant.pictureId)?.url ?? "" },
     ...publicationsOf(product)
   })
   const publicationsOf = ({ id }: Owner) => ({
@@ -208,6 +212,8 @@ export const rootOf = (shop: ShopifyShop) => {
     },
     productVariantsBulkCreate: (input: Input) => shop.variantsBulkCreate(input),
     productVariantsBulkUpdate: (input: Input) => shop.variantsBulkUpdate(input),
+    productVariantAppendMedia: (input: Input) => appendPicture(shop.products.get(input.productId), shop.files, input),
+    productVariantDetachMedia: (input: Input) => detachPicture(shop.products.get(input.productId), input),
     productOptionUpdate: (input: Input) => updateOption(shop.products.get(input.productId), input),
     productVariantsBulkReorder: (input: Input) => shop.variantsReorder(input),
     metafieldsSet: (input: Input) => shop.metafieldsSet(input),

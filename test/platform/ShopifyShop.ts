@@ -1,5 +1,6 @@
 import { allScopes } from "./ShopifyAccess.ts"
 import { addValues, complaint, linkedErrors, namesOf, optionErrors, takenErrors } from "./ShopifyOptions.ts"
+import { mediaIdErrors } from "./ShopifyPictures.ts"
 
 /**
  * A shop in memory, in the form that the resolvers of Shopify's schema read. Fields have Shopify's names; methods take
@@ -53,6 +54,8 @@ export interface Variant extends Owner {
   requiresShipping: boolean
   weight: { readonly value: number; readonly unit: string } | null
   options: ReadonlyArray<{ readonly name: string; readonly value: string }>
+  /** The file of its product's gallery that the shop shows for it. */
+  pictureId: string | null
 }
 
 export interface Product extends Owner {
@@ -321,6 +324,7 @@ export class ShopifyShop {
       requiresShipping: true,
       weight: { value: 0, unit: "KILOGRAMS" },
       options: [],
+      pictureId: input.mediaId ?? null,
       metafieldValues: []
     }
     this.#fillVariant(variant, input)
@@ -377,12 +381,17 @@ export class ShopifyShop {
     }
     this.#change(product, "products", values)
     if (metafields !== undefined) product.metafieldValues = merged([], metafields)
+    // "Any file specified here must also be specified in the `files` input for the product."
+    const idBySource = new Map<unknown, string>()
     if (files !== undefined)
       product.gallery = files.map((file: Input) => {
         const known = this.files.get(file.id) ?? this.makeFile(file)
         if (file.alt != null) known.alt = file.alt
+        idBySource.set(file.id ?? file.originalSource, known.id)
         return known.id
       })
+    for (const variant of product.variantList)
+      if (variant.pictureId !== null && !product.gallery.includes(variant.pictureId)) variant.pictureId = null
     if (productOptions !== undefined)
       product.optionList = productOptions.map(({ name, values }: Input) => ({
         name,
@@ -393,10 +402,15 @@ export class ShopifyShop {
       product.variantList = []
       for (const given of variants) {
         const known = before.find(({ id }) => id === given.id)
-        if (known === undefined) this.makeVariant(product, given)
-        else {
+        const variant = known ?? this.makeVariant(product, given)
+        if (known !== undefined) {
           this.#fillVariant(known, given)
           product.variantList.push(known)
+        }
+        if (given.file != null) {
+          const pictureId = idBySource.get(given.file.id ?? given.file.originalSource)
+          if (pictureId === undefined) throw new Error("the file of a variant is not among the files of the product")
+          variant.pictureId = pictureId
         }
       }
     } else if (product.variantList.length === 0)
@@ -408,7 +422,11 @@ export class ShopifyShop {
     const product = this.products.get(productId)
     if (product === undefined)
       return { productVariants: null, ...complaint(["productId"], "Product does not exist", "PRODUCT_DOES_NOT_EXIST") }
-    const refused = [...variantErrors(variants), ...optionErrors(namesOf(product), variants, "INVALID_INPUT")]
+    const refused = [
+      ...variantErrors(variants),
+      ...mediaIdErrors(product, this.files, variants),
+      ...optionErrors(namesOf(product), variants, "INVALID_INPUT")
+    ]
     if (refused.length > 0) return { productVariants: [], userErrors: refused }
     // Recorded from Shopify: without a strategy it deletes the only variant of a product that had no options.
     const [first, ...others] = product.variantList

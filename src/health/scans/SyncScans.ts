@@ -35,6 +35,11 @@ export const makeSyncScan =
           WHERE e.kind = 'product'
             AND coalesce(v.accepted -> 'media', '[]') <> to_jsonb(ARRAY(${mediaIdsOf(sql, accountId, sql`e.id`)}))
           UNION ALL
+          SELECT 'media_ids', 2001
+          WHERE e.kind = 'variant'
+            AND coalesce(v.accepted -> 'media', '[]')
+              <> to_jsonb((ARRAY(${mediaIdsOf(sql, accountId, sql`e.id`)}))[:1])
+          UNION ALL
           SELECT 'members', 2002
           WHERE e.kind = 'collection'
             AND coalesce(v.accepted -> 'members', '[]') <> to_jsonb(ARRAY(${memberIdsOf(sql, accountId, sql`e.id`)}))

@@ -1,4 +1,4 @@
-import type { Aggregate, VersionState } from "../../catalog/Aggregate.ts"
+import type { AcceptedValues, Aggregate, VersionState } from "../../catalog/Aggregate.ts"
 import { sameOrder } from "../../drafts/Aggregate.ts"
 import { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { type EntityKind, valueOf } from "../../model/Attribute.ts"
@@ -17,10 +17,22 @@ export interface Relations {
   readonly media?: ReadonlyArray<EntityId>
   readonly variants?: ReadonlyArray<EntityId>
   readonly members?: ReadonlyArray<EntityId>
+  /** The picture of a variant. null: none. undefined: unknown. */
+  readonly picture?: EntityId | null | undefined
 }
+
+/** Whether the picture of a variant is recorded. A variant that never had one needs no record. */
+const isPictureAccepted = (
+  recorded: AcceptedValues["media"],
+  picture: Relations["picture"],
+  gallery: Aggregate["gallery"]
+): boolean =>
+  picture === undefined ||
+  (recorded === undefined ? picture === null && gallery.length === 0 : (recorded[0] ?? null) === picture)
 
 /** Whether the store has already accepted exactly these values and relationships, under this platform id. */
 const isAccepted = (
+  gallery: Aggregate["gallery"],
   version: VersionState | undefined,
   values: Values,
   relations: Relations,
@@ -34,6 +46,7 @@ const isAccepted = (
     inStore === undefined || sameOrder(inStore, isComplete ? before : intersect(before, inStore))
   return (
     Object.entries(values).every(([key, value]) => valueOf(accepted.attributes, key) === value) &&
+    isPictureAccepted(accepted.media, relations.picture, gallery) &&
     isListed(accepted.media, relations.media) &&
     isListed(accepted.variants, relations.variants) &&
     isListed(accepted.members, relations.members)
@@ -135,8 +148,8 @@ export class ImportPlanner {
     const { isAnsweredByStore, isComplete, storeId } = this.source
     if (isAnsweredByStore) return
     const version = entity === undefined ? undefined : versionOn(entity, storeId)
-    if (isAccepted(version, values, relations, imported, this.source)) return
-    const { media = [], members, variants = [] } = relations
+    if (isAccepted(entity?.gallery ?? [], version, values, relations, imported, this.source)) return
+    const { media = [], members, picture, variants = [] } = relations
     const types = entity === undefined ? {} : findNewTypes(entity, imported.types)
     this.acceptances.push(
       CatalogChange.AcceptImported({
@@ -148,27 +161,29 @@ export class ImportPlanner {
         variants,
         ...(isEmpty(types) ? {} : { types }),
         ...(members === undefined ? {} : { members }),
+        ...(picture === undefined ? {} : { picture }),
         ...(isComplete ? { isComplete } : {}),
         ...(imported.platformId === undefined ? {} : { platformId: imported.platformId })
       })
     )
   }
 
-  /** Plans an entity without relationships of its own: a variant or a file. */
+  /** Plans the values of a variant or a file, and accepts them with the variant's picture. */
   place(
     id: EntityId,
     kind: EntityKind,
     parentId: EntityId | null,
     entity: Aggregate | undefined,
-    imported: StoreEntity
+    imported: StoreEntity,
+    relations: Pick<Relations, "picture"> = {}
   ): void {
     if (entity === undefined) {
       this.create(id, kind, parentId, imported)
-      this.accept(id, entity, imported.values, imported, {})
+      this.accept(id, entity, imported.values, imported, relations)
     } else if (!isPublishedSince(entity, this.source.storeId, this.source.begunAt)) {
       const values = readValues(entity, imported, this.source)
       this.update(entity, values, imported.types ?? {})
-      this.accept(id, entity, values, imported, {})
+      this.accept(id, entity, values, imported, relations)
     }
   }
 

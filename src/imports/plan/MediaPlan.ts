@@ -144,31 +144,6 @@ const toGallery = (
   })
 }
 
-/**
- * Makes the store show a variant's own image. A picture that is new to the variant comes first on the store, because a store shows one
- * picture of a variant: the first. A picture of another store keeps its place, because all stores share the order.
- */
-export const planVariantImage = (
-  planner: ImportPlanner,
-  variantId: EntityId,
-  gallery: ReadonlyArray<GalleryEntry>,
-  mediaId: EntityId
-): void => {
-  const { storeId } = planner.source
-  const isShown = ({ storeIds }: GalleryEntry) => storeIds.includes(storeId)
-  const existing = gallery.find((entry) => entry.mediaId === mediaId)
-  if (existing !== undefined && isShown(existing)) return
-  const ids = mediaOf(gallery)
-  const first = gallery.findIndex(isShown)
-  if (existing === undefined) ids.splice(first === -1 ? ids.length : first, 0, mediaId)
-  planner.changes.push(
-    CatalogChange.SetGallery({
-      entityId: variantId,
-      entries: toGallery(ids, gallery, { gone: new Set(), inStore: [mediaId] }, storeId)
-    })
-  )
-}
-
 /** Plans the product's gallery: its files and their order. */
 export const planGallery = (
   planner: ImportPlanner,

@@ -8,8 +8,9 @@ import { readValues } from "./ImportedValues.ts"
 import type { ImportMatch, ProductPlan } from "./ImportPlan.ts"
 import { ImportPlanner } from "./ImportPlanner.ts"
 import { followOrder, intersect, type ListState } from "./ListOrder.ts"
-import { findVariantImages, planGallery, planImages, planVariantImage } from "./MediaPlan.ts"
+import { findVariantImages, planGallery, planImages } from "./MediaPlan.ts"
 import { isPublishedSince, livesOnlyOn, versionOn } from "./StoreVersion.ts"
+import { planVariantPicture } from "./VariantPicturePlan.ts"
 import { makeIsLater, matchVariants, valuesOnStore, withOptions } from "./VariantPlan.ts"
 
 const idsOnStore = (entities: ReadonlyArray<Aggregate>, storeId: StoreId) =>
@@ -72,9 +73,9 @@ export const planProduct = (
   for (const [index, variant] of imported.variants.entries()) {
     const here = matched[index]
     const id = variantIds[index] ?? mint()
-    planner.place(id, "variant", productId, here, variant)
-    const mediaId = variant.imageUrl ? files.get(addressOf(variant.imageUrl)) : undefined
-    if (mediaId !== undefined) planVariantImage(planner, id, here?.gallery ?? [], mediaId)
+    const { imageUrl, picture = imageUrl === "" ? null : files.get(addressOf(imageUrl ?? "")) } = variant
+    planner.place(id, "variant", productId, here, variant, { picture })
+    planVariantPicture(planner, id, here, picture)
   }
 
   if (isOvertaken) return { ...planner.toPlan(false), entityId: productId, variantIds }

@@ -18,17 +18,32 @@ export const toStoreEntity = ({ attributes, entityId, platformId, saidId }: Pull
   isOurs: saidId !== null && saidId === entityId
 })
 
-export const toStoreVariant = (record: PulledRecord): StoreVariant => ({
-  ...toStoreEntity(record),
-  entityId: record.entityId,
-  imageUrl: null
-})
-
 /** The entities of a record's relationships. Leaves out related records that were created too late to be read. */
 export const findRelated = (
   { related }: PulledRecord,
   entityIds: ReadonlyMap<string, EntityId>
 ): ReadonlyArray<EntityId> => [...new Set(related)].flatMap((platformId) => entityIds.get(platformId) ?? [])
+
+/** The picture of a variant's record. null: none. undefined: unknown. */
+export const findPicture = (
+  { related: [platformId] }: PulledRecord,
+  entityIds: ReadonlyMap<string, EntityId>
+): EntityId | null | undefined =>
+  platformId === undefined ? undefined : platformId === "" ? null : entityIds.get(platformId)
+
+export const toStoreVariant = (record: PulledRecord, entityIds: ReadonlyMap<string, EntityId>): StoreVariant => {
+  const picture = findPicture(record, entityIds)
+  return {
+    ...toStoreEntity(record),
+    entityId: record.entityId,
+    imageUrl: null,
+    ...(picture === undefined ? {} : { picture })
+  }
+}
+
+/** The platform ids that the records of these groups refer to. */
+export const relatedIn = (groups: ReadonlyArray<RecordGroup>): ReadonlyArray<string> =>
+  groups.flatMap((group) => group.flatMap(({ related }) => related)).filter((platformId) => platformId !== "")
 
 const readRecords = (pulled: PulledRecordsRepo["Type"], accountId: AccountId, id: ImportId) =>
   Stream.paginateChunkEffect(null as { readonly root: number; readonly ordinal: number } | null, (after) =>

@@ -13,7 +13,7 @@ import type { ImportPlan } from "../plan/ImportPlan.ts"
 import { planFile } from "../plan/MediaPlan.ts"
 import { planProduct } from "../plan/ProductPlan.ts"
 import type { ImportSource } from "../StoreProduct.ts"
-import { findRelated, type RecordGroup, toStoreEntity, toStoreVariant } from "./RecordGroups.ts"
+import { findRelated, type RecordGroup, relatedIn, toStoreEntity, toStoreVariant } from "./RecordGroups.ts"
 
 /** Files of the product's gallery that an unlinked store shows. */
 const listHeldElsewhere = (product: Aggregate | undefined, linked: ReadonlyArray<StoreId>) =>
@@ -67,7 +67,7 @@ class BatchPlanner {
     const plan = planProduct(
       {
         ...toStoreEntity(root),
-        variants: variants.map(toStoreVariant),
+        variants: variants.map((variant) => toStoreVariant(variant, this.entityIds)),
         images: [],
         media: findRelated(root, this.entityIds)
       },
@@ -108,8 +108,7 @@ export const makeRefreshPlanning = Effect.gen(function* () {
     transaction.run(
       Effect.gen(function* () {
         const roots = groups.map(([root]) => root)
-        const platformIds = roots.flatMap((root) => root.related)
-        const entityIds = new Map(yield* pulled.resolve(accountId, id, platformIds))
+        const entityIds = new Map(yield* pulled.resolve(accountId, id, relatedIn(groups)))
         const targets = roots.flatMap(({ entityId }) => entityId ?? [])
         const { aggregates, storeIds } = yield* drafts.read(accountId, targets, [])
         const nextUuid = inRuns(yield* UuidSource)

@@ -17,7 +17,7 @@ import type { Relations } from "../plan/ImportPlanner.ts"
 import { matchVariants } from "../plan/VariantPlan.ts"
 import { firstAnswer, isPlanned, type LeasedRun, listChangedKeys, type StagedItem } from "../StagedImport.ts"
 import type { ImportSource } from "../StoreProduct.ts"
-import { findRelated, groupRecords, toStoreEntity, toStoreVariant } from "./RecordGroups.ts"
+import { findRelated, groupRecords, relatedIn, toStoreEntity, toStoreVariant } from "./RecordGroups.ts"
 import { makeRecordMatching } from "./RecordMatching.ts"
 import { makeStoreReading, type Write } from "./StoreReading.ts"
 
@@ -45,8 +45,7 @@ export const makeStoreAnswers = Effect.gen(function* () {
       Effect.gen(function* () {
         const batch = groupRecords(yield* pulled.matching(accountId, id, [...changedKeys.keys()]))
         const roots = batch.map(([root]) => root)
-        const platformIds = roots.flatMap((root) => root.related)
-        const entityIds = yield* pulled.resolve(accountId, id, platformIds)
+        const entityIds = yield* pulled.resolve(accountId, id, relatedIn(batch))
         const targets = roots.flatMap(({ entityId }) => entityId ?? [])
         const { aggregates } = yield* drafts.read(accountId, targets, [])
         const variantsOf = variantsByProduct(aggregates.values())
@@ -62,10 +61,13 @@ export const makeStoreAnswers = Effect.gen(function* () {
           if (root.kind !== "product")
             return answer(entity, root, root.kind === "collection" ? { members: related } : {})
           const here = root.entityId === null ? [] : (variantsOf.get(root.entityId) ?? [])
-          const matched = matchVariants(variants.map(toStoreVariant), here, source.storeId)
+          const inStore = variants.map((variant) => toStoreVariant(variant, entityIds))
+          const matched = matchVariants(inStore, here, source.storeId)
           return [
             ...answer(entity, root, { media: related, variants: matched.flatMap((each) => each?.id ?? []) }),
-            ...variants.flatMap((variant, index) => answer(matched[index], variant, {}))
+            ...variants.flatMap((variant, index) =>
+              answer(matched[index], variant, { picture: inStore[index]?.picture })
+            )
           ]
         })
       })

@@ -48,6 +48,19 @@ const findRefusal = ({ attributes, kind, platformId }: PlatformRecord): Validati
   return undefined
 }
 
+const relatedOf = ({ kind, media, members, picture }: PlatformRecord): ReadonlyArray<string> => {
+  switch (kind) {
+    case "product":
+      return media
+    case "collection":
+      return members
+    case "variant":
+      return picture === undefined ? [] : [picture ?? ""]
+    case "media":
+      return []
+  }
+}
+
 /** Returns a function that numbers the records of a store in the order of the pull. */
 const makeNumbering = () => {
   let count = 0
@@ -55,7 +68,7 @@ const makeNumbering = () => {
   return (record: PlatformRecord): Either.Either<PulledRecord, PlatformUnavailable | ValidationFailed> => {
     const refusal = findRefusal(record)
     if (refusal !== undefined) return Either.left(refusal)
-    const { attributes, entityId, kind, members, media, platformId } = record
+    const { attributes, entityId, kind, platformId } = record
     count += 1
     if (kind === "product") product = { root: count, platformId }
     // The platform must send variants directly after their product.
@@ -68,7 +81,7 @@ const makeNumbering = () => {
       platformId,
       saidId: entityId,
       attributes: Object.fromEntries(Object.entries(attributes).filter(([, { value }]) => value !== "")),
-      related: kind === "product" ? media : kind === "collection" ? members : [],
+      related: relatedOf(record),
       entityId: null
     })
   }

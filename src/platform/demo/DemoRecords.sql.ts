@@ -22,11 +22,16 @@ const first: typeof Place.Type = { rank: -1, owner: "", depth: 0, place: 0, plat
 
 /** Reads the records of a shop. */
 export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<DemoShops>, "find" | "records"> => {
+  // The media of a variant are its picture.
+  const relations = sql.literal(`
+    CASE WHEN kind = 'variant' THEN '{}' ELSE media END AS media, members,
+    CASE WHEN kind = 'variant' THEN media[1] END AS picture`)
+
   const page = findAll(Row)(
     (shop: DemoShop, after: typeof Place.Type) => sql`
       SELECT * FROM (
         SELECT kind, platform_id AS "platformId", entity_id AS "entityId", parent_id AS "parentId",
-               attributes, media, members,
+               attributes, ${relations},
                CASE kind WHEN 'media' THEN 0 WHEN 'collection' THEN 2 ELSE 1 END AS rank,
                coalesce(parent_id, platform_id) COLLATE "C" AS owner,
                (kind = 'variant')::int AS depth,
@@ -42,8 +47,7 @@ export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<De
 
   const find = findOne(PlatformRecord)(
     ({ accountId, storeId }: DemoShop, entityId: EntityId) => sql`
-      SELECT kind, platform_id AS "platformId", entity_id AS "entityId", parent_id AS "parentId", attributes, media,
-             members
+      SELECT kind, platform_id AS "platformId", entity_id AS "entityId", parent_id AS "parentId", attributes, ${relations}
       FROM demo_shop_record
       WHERE account_id = ${accountId} AND store_id = ${storeId} AND entity_id = ${entityId}
       ORDER BY platform_id COLLATE "C" LIMIT 1`
@@ -61,7 +65,7 @@ export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<De
   }
 }
 
-/** Writes records of a shop. */
+/** Writes records of a shop. The picture of a variant is stored as its media: `{NULL}` if it is not given. */
 export const makeDemoRecordWrites = (sql: SqlClient) => {
   const rowsOf = (records: ReadonlyArray<DemoRecord>) =>
     // Sorted by id, so that concurrent publications to one shop lock rows in the same order and cannot deadlock.
@@ -69,6 +73,8 @@ export const makeDemoRecordWrites = (sql: SqlClient) => {
       Arr.sort(
         records,
         Order.mapInput(Order.string, ({ platformId }: DemoRecord) => platformId)
+      ).map(({ picture, ...record }) =>
+        record.kind === "variant" ? { ...record, media: picture === null ? [] : [picture] } : record
       )
     )
 
@@ -87,13 +93,13 @@ export const makeDemoRecordWrites = (sql: SqlClient) => {
     WHERE own.account_id = ${accountId}`
 
   return {
-    /** Inserts records, or overwrites them. A record without a position keeps its old one. */
+    /** Inserts records, or overwrites them. A record without a position, or a variant without a picture, keeps its old one. */
     write: (shop: DemoShop, records: ReadonlyArray<DemoRecord>) => sql`
       ${insert(shop, records)}
       ON CONFLICT (account_id, store_id, platform_id) DO UPDATE
       SET entity_id = EXCLUDED.entity_id, parent_id = EXCLUDED.parent_id, attributes = EXCLUDED.attributes,
           position = coalesce(EXCLUDED.position, demo_shop_record.position),
-          media = EXCLUDED.media, members = EXCLUDED.members`,
+          media = coalesce(nullif(EXCLUDED.media, '{NULL}'), demo_shop_record.media), members = EXCLUDED.members`,
     /** Inserts missing records. In existing records it writes only the position. */
     place: (shop: DemoShop, records: ReadonlyArray<DemoRecord>) => sql`
       ${insert(shop, records)}

@@ -2,7 +2,7 @@ import { type Attributes, type EntityKind, valueOf } from "../../model/Attribute
 import type { EntityId } from "../../model/Ids.ts"
 import { PlatformRefused } from "../PlatformErrors.ts"
 import type { PlatformRecord } from "../PlatformRecord.ts"
-import type { Publication, Published, PublishedEntity } from "../Publication.ts"
+import type { Publication, Published, PublishedEntity, PublishedVariant } from "../Publication.ts"
 
 /** A record, and the position of a variant in its product. null: the position does not change; a new variant comes last. */
 export interface DemoRecord extends PlatformRecord {
@@ -27,7 +27,7 @@ const withoutEmptyValues = (attributes: Attributes): Attributes =>
 const recordOf = (
   kind: EntityKind,
   { attributes, entityId, platformId }: PublishedEntity,
-  more: Partial<Pick<DemoRecord, "parentId" | "position" | "media" | "members">> = {}
+  more: Partial<Pick<DemoRecord, "parentId" | "position" | "media" | "members" | "picture">> = {}
 ): DemoRecord => ({
   kind,
   platformId: platformId ?? demoPlatformId(kind, entityId),
@@ -36,9 +36,19 @@ const recordOf = (
   attributes: withoutEmptyValues(attributes),
   media: [],
   members: [],
+  picture: null,
   position: null,
   ...more
 })
+
+/** `picture` absent: the record keeps its picture. */
+const variantOf = (variant: PublishedVariant, parentId: string, position: number | null): DemoRecord => {
+  const { picture, ...record } = recordOf("variant", variant, { parentId, position })
+  const sent = variant.picture
+  return sent === undefined
+    ? record
+    : { ...record, picture: sent === null ? null : (sent.platformId ?? demoPlatformId("media", sent.entityId)) }
+}
 
 const publishedAs = (records: ReadonlyArray<DemoRecord>): Published => ({
   platformIds: new Map(
@@ -51,9 +61,7 @@ export const effectOf = (publication: Publication): DemoEffect => {
     case "Product": {
       const media = publication.media.map((picture) => recordOf("media", picture))
       const product = recordOf("product", publication, { media: media.map(({ platformId }) => platformId) })
-      const variants = publication.variants.map((variant, position) =>
-        recordOf("variant", variant, { parentId: product.platformId, position })
-      )
+      const variants = publication.variants.map((variant, position) => variantOf(variant, product.platformId, position))
       return publication.platformId === null
         ? { written: [product, ...variants], placed: media, published: publishedAs([product, ...variants, ...media]) }
         : {
@@ -63,7 +71,7 @@ export const effectOf = (publication: Publication): DemoEffect => {
           }
     }
     case "Variant": {
-      const variant = recordOf("variant", publication, { parentId: publication.productPlatformId })
+      const variant = variantOf(publication, publication.productPlatformId, null)
       return { written: [variant], placed: [], published: publishedAs([variant]) }
     }
     case "Collection": {

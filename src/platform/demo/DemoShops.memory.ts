@@ -75,11 +75,10 @@ const nameOf = ({ accountId, storeId }: DemoShop) => `${accountId} ${storeId}`
 
 const written = (records: ReadonlyMap<string, DemoRecord>, given: ReadonlyArray<DemoRecord>) => {
   const next = new Map(records)
-  for (const record of given)
-    next.set(record.platformId, {
-      ...record,
-      position: record.position ?? next.get(record.platformId)?.position ?? null
-    })
+  for (const record of given) {
+    const { picture = null, position = null } = next.get(record.platformId) ?? {}
+    next.set(record.platformId, { picture, ...record, position: record.position ?? position })
+  }
   return next
 }
 
@@ -89,7 +88,7 @@ const afterEffect = (shop: MemoryShop, key: string, { placed, published, written
     const there = records.get(record.platformId)
     records.set(
       record.platformId,
-      there === undefined ? record : { ...there, position: record.position ?? there.position }
+      there === undefined ? { picture: null, ...record } : { ...there, position: record.position ?? there.position }
     )
   }
   return { ...shop, records, effects: new Map(shop.effects).set(key, published) }

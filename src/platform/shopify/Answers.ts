@@ -62,6 +62,9 @@ const collectionValues = {
 export const VariantValues = Struct(variantValues)
 export type VariantValues = typeof VariantValues.Type
 
+/** What a bulk operation gives of the picture of a variant, and of a file in a gallery. */
+export const Pictured = Struct({ image: Schema.optional(NullOr(Struct({ url: Str }))) })
+
 export const ProductValues = Struct(productValues)
 export type ProductValues = typeof ProductValues.Type
 
@@ -71,7 +74,8 @@ export type CollectionValues = typeof CollectionValues.Type
 export const MetafieldValues = Metafield
 export type MetafieldValues = typeof Metafield.Type
 
-const LiveVariant = Struct({ ...variantValues, ...metafields })
+const liveVariant = { ...variantValues, media: nodes(Id), ...metafields }
+const LiveVariant = Struct(liveVariant)
 export type LiveVariant = typeof LiveVariant.Type
 
 const FileErrors = List(Struct({ message: Str }))
@@ -274,7 +278,7 @@ export const ProductById = Struct({ product: NullOr(LiveProduct) })
 export const ProductByIdentifier = Struct({ productByIdentifier: NullOr(LiveProduct) })
 export const VariantsBySku = Struct({ productVariants: page(Struct({ id: Str, sku: NullOr(Str), product: Id })) })
 export const ProductVariants = Struct({ product: NullOr(Struct({ variants: page(LiveVariant) })) })
-const OwnedVariant = Struct({ ...variantValues, ...metafields, product: Id })
+const OwnedVariant = Struct({ ...liveVariant, product: Id })
 export type OwnedVariant = typeof OwnedVariant.Type
 export const VariantById = Struct({ productVariant: NullOr(OwnedVariant) })
 export const VariantByIdentifier = Struct({ productVariantByIdentifier: NullOr(OwnedVariant) })
@@ -297,6 +301,8 @@ export const CreateVariants = Struct({
   productVariantsBulkCreate: Struct({ productVariants: NullOr(List(Id)), userErrors: UserErrors })
 })
 export const UpdateVariants = wrote("productVariantsBulkUpdate")
+export const DetachPicture = wrote("productVariantDetachMedia")
+export const AppendPicture = wrote("productVariantAppendMedia")
 export const SetMetafields = wrote("metafieldsSet")
 export const DeleteMetafields = wrote("metafieldsDelete")
 export const CreateCollection = Struct({

@@ -1,4 +1,5 @@
 import { Chunk, Duration, Effect, Either, Option, Schema, Stream } from "effect"
+import { addressOf } from "../../model/SameValue.ts"
 import { monotonicMillis } from "../../runtime/MonotonicClock.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { type PlatformReadError, PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
@@ -31,6 +32,7 @@ const decodeProduct = decode(Answers.ProductValues)
 const decodeVariant = decode(Answers.VariantValues)
 const decodeCollection = decode(Answers.CollectionValues)
 const decodeMetafield = decode(Answers.MetafieldValues)
+const decodePictured = decode(Answers.Pictured)
 const decodeFile = decode(Answers.FileValues)
 
 /** Converts the lines of one root node to records. The lines of its child nodes follow the line of the root. */
@@ -51,15 +53,31 @@ const metafieldsUnder = (lines: ReadonlyArray<Line>, id: string) =>
 const idsUnder = (lines: ReadonlyArray<Line>, id: string) =>
   lines.filter((line) => line.__parentId === id && "__typename" in line).map((line) => line.id)
 
+/** The ids of the pictures in a product's gallery, by address. */
+const picturesUnder = (lines: ReadonlyArray<Line>, id: string) =>
+  Either.map(
+    Either.all(
+      lines
+        .filter((line) => line.__parentId === id && "__typename" in line)
+        .map((line) => Either.map(decodePictured(line), ({ image }) => [addressOf(image?.url ?? ""), line.id] as const))
+    ),
+    (pictures) => new Map(pictures)
+  )
+
 const readProduct: Reading = (lines) =>
   Either.gen(function* () {
     const [root] = lines
     if (root === undefined) return []
     const product = yield* decodeProduct(root)
     const records = [Mapping.productRecord(product, yield* metafieldsUnder(lines, root.id), idsUnder(lines, root.id))]
+    const pictures = yield* picturesUnder(lines, root.id)
     for (const line of lines)
-      if ("selectedOptions" in line)
-        records.push(Mapping.variantRecord(yield* decodeVariant(line), yield* metafieldsUnder(lines, line.id), root.id))
+      if ("selectedOptions" in line) {
+        const { image } = yield* decodePictured(line)
+        const picture = image === null ? null : image === undefined ? undefined : pictures.get(addressOf(image.url))
+        const variant = yield* decodeVariant(line)
+        records.push(Mapping.variantRecord(variant, yield* metafieldsUnder(lines, line.id), root.id, picture))
+      }
     return records
   })
 

@@ -24,7 +24,7 @@ const fileValues = `
 
 const metafields = `metafields(first: 250) { nodes { namespace key type value } }`
 
-const liveVariant = `${variantValues} ${metafields}`
+const liveVariant = `${variantValues} media(first: 1) { nodes { id } } ${metafields}`
 
 const liveProduct = `
   ${productValues}
@@ -132,14 +132,17 @@ export const translations = `query Translations($type: TranslatableResourceType!
   }
 }`
 
-/** Queries for bulk operations. Shopify allows at most five connections per query, nested at most two deep. */
+/**
+ * Queries for bulk operations. Shopify allows at most five connections per query, nested at most two deep. So a variant has the
+ * address of its picture, which Shopify has deprecated, instead of its media.
+ */
 export const bulkProducts = `query BulkProducts {
   products {
     edges { node {
       ${productValues}
       metafields { edges { node { id namespace key type value } } }
-      media { edges { node { __typename id } } }
-      variants { edges { node { ${variantValues} metafields { edges { node { id namespace key type value } } } } } }
+      media { edges { node { __typename id ... on MediaImage { image { url } } } } }
+      variants { edges { node { ${variantValues} image { url } metafields { edges { node { id namespace key type value } } } } } }
     } }
   }
 }`
@@ -261,6 +264,18 @@ export const createVariants = `mutation CreateVariants($productId: ID!, $variant
 
 export const updateVariants = `mutation UpdateVariants($productId: ID!, $variants: [ProductVariantsBulkInput!]!) {
   productVariantsBulkUpdate(productId: $productId, variants: $variants) { productVariants { id } ${codedUserErrors} }
+}`
+
+export const detachPicture = `mutation DetachPicture($productId: ID!, $variantMedia: [ProductVariantDetachMediaInput!]!) {
+  productVariantDetachMedia(productId: $productId, variantMedia: $variantMedia) {
+    productVariants { id } ${codedUserErrors}
+  }
+}`
+
+export const appendPicture = `mutation AppendPicture($productId: ID!, $variantMedia: [ProductVariantAppendMediaInput!]!) {
+  productVariantAppendMedia(productId: $productId, variantMedia: $variantMedia) {
+    productVariants { id } ${codedUserErrors}
+  }
 }`
 
 export const setMetafields = `mutation SetMetafields($metafields: [MetafieldsSetInput!]!) {

@@ -43,7 +43,7 @@ export const makeFind = (client: ShopifyClient): PlatformClient["Type"]["find"] 
   const variant = (store: PlatformStore, entity: PublishedEntity) =>
     Effect.map(
       findById(store, "PRODUCTVARIANT", entity, lookups.variantById, lookups.variantByEntity),
-      Option.map((live) => Mapping.variantRecord(live, live.metafields.nodes, live.product.id))
+      Option.map((live) => Mapping.liveVariantRecord(live, live.product.id))
     )
 
   const collection = (store: PlatformStore, entity: PublishedEntity) =>

@@ -194,7 +194,7 @@ const record = (
   kind: EntityKind,
   platformId: string,
   attributes: Attributes,
-  more: Partial<Pick<PlatformRecord, "entityId" | "parentId" | "media" | "members">> = {}
+  more: Partial<Pick<PlatformRecord, "entityId" | "parentId" | "media" | "members" | "picture">> = {}
 ): PlatformRecord => ({ kind, platformId, entityId: null, parentId: null, attributes, media: [], members: [], ...more })
 
 export const productRecord = (
@@ -207,15 +207,25 @@ export const productRecord = (
     media
   })
 
+/** `picture`: the id of the variant's picture; null: none; undefined: unknown. */
 export const variantRecord = (
   variant: VariantValues,
   metafields: ReadonlyArray<MetafieldValues>,
-  parentId: string
+  parentId: string,
+  picture: string | null | undefined
 ): PlatformRecord =>
   record("variant", variant.id, toAttributes("variant", variantTexts(variant), metafields), {
     entityId: entityIdOf(metafields),
-    parentId
+    parentId,
+    ...(picture !== undefined && { picture })
   })
+
+/** The id of the picture that a store shows of a variant; null: none. */
+export const pictureIdOf = ({ media }: Pick<LiveVariant, "media">): string | null => media.nodes[0]?.id ?? null
+
+/** The record of a variant that was read by itself. */
+export const liveVariantRecord = (variant: LiveVariant, parentId: string): PlatformRecord =>
+  variantRecord(variant, variant.metafields.nodes, parentId, pictureIdOf(variant))
 
 export const collectionRecord = (
   collection: CollectionValues,

@@ -3,7 +3,7 @@ import { titleOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { PlatformStore } from "../PlatformClient.ts"
 import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
-import type { ProductPublication, PublishedEntity } from "../Publication.ts"
+import type { ProductPublication, PublishedEntity, PublishedVariant } from "../Publication.ts"
 import * as Answers from "./Answers.ts"
 import { maxElements, type ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
@@ -64,12 +64,13 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       if (current !== null) yield* giveFirstOption(client, store, current, publication.firstOption)
       // Read after that, because variants are matched by their option values too.
       const before = current === null ? [] : yield* lookups.variantsOf(store, current.id)
+      const galleryFiles = publication.media.map((media, index) => Mapping.galleryInput(media, files[index]?.id))
       const sent = {
         identifier: current === null ? { customId: Mapping.customIdOf(publication.entityId) } : { id: current.id },
         input: {
           ...Mapping.productInput(publication, current),
-          files: publication.media.map((media, index) => Mapping.galleryInput(media, files[index]?.id)),
-          ...(isFirst ? firstVariants(publication, before) : {})
+          files: galleryFiles,
+          ...(isFirst ? firstVariants(publication, before, galleryFiles) : {})
         }
       }
       const { product } = yield* mutate(client, store, Documents.setProduct, Answers.SetProduct, sent)
@@ -106,7 +107,8 @@ const costOf = { call: 10, variant: 0.2, file: 1.9, variantMetafield: 0.4 }
  */
 const firstVariants = (
   publication: ProductPublication,
-  live: ReadonlyArray<Answers.LiveVariant>
+  live: ReadonlyArray<Answers.LiveVariant>,
+  galleryFiles: ReadonlyArray<unknown>
 ): Readonly<Record<string, unknown>> => {
   if (publication.variants.length === 0) return {}
   const matched = Mapping.matchVariants(publication.variants, live)
@@ -114,6 +116,10 @@ const firstVariants = (
   const unmatched = live.filter(({ id }) => !matchedIds.has(id))
   const options = Mapping.optionsOf(publication, publication.variants)
   const names = options.map(({ name }) => name)
+  const pictureOf = ({ picture }: PublishedVariant) => {
+    const file = galleryFiles[publication.media.findIndex(({ entityId }) => entityId === picture?.entityId)]
+    return file === undefined ? {} : { file }
+  }
   const variantCount = publication.variants.length + unmatched.length
   let cost = costOf.call + variantCount * costOf.variant + publication.media.length * costOf.file
   /** The metafields of a new variant, or none if they would cost too much: setMetafields writes them later. */
@@ -139,7 +145,8 @@ const firstVariants = (
     variants: [
       ...publication.variants.map((variant) => {
         const id = matched.get(variant.entityId)?.id
-        const values = { ...Mapping.variantInput(variant), optionValues: Mapping.optionValuesOf(variant, names) }
+        const optionValues = Mapping.optionValuesOf(variant, names)
+        const values = { ...Mapping.variantInput(variant), ...pictureOf(variant), optionValues }
         // An existing variant's metafields are set later, because a list in this input would replace all of them.
         return id === undefined ? { ...values, ...affordable(variant) } : { id, ...values }
       }),

@@ -95,7 +95,13 @@ const makePublishVariant =
       if (current === null) {
         const { productVariants } = yield* mutate(client, store, Documents.createVariants, Answers.CreateVariants, {
           productId,
-          variants: [{ ...input, metafields: newMetafields(publication) }]
+          variants: [
+            {
+              ...input,
+              ...(publication.picture && { mediaId: publication.picture.platformId }),
+              metafields: newMetafields(publication)
+            }
+          ]
         })
         const [created] = productVariants ?? []
         if (created === undefined) return yield* noId
@@ -105,10 +111,31 @@ const makePublishVariant =
         productId,
         variants: [{ id: current.id, ...input }]
       })
+      yield* setPicture(client, store, productId, current, publication)
       const owner = { id: current.id, entity: publication, current: current.metafields.nodes }
       yield* failIfAny(yield* setMetafields(client, store, [owner]))
       return { ...toPublished([[entityId, current.id]]), ...(yield* readFirstOption(client, store, publication)) }
     })
+
+/** Makes the store show the picture of the publication for a variant that it has. A variant can have only one. */
+const setPicture = (
+  client: ShopifyClient,
+  store: PlatformStore,
+  productId: string,
+  current: Answers.LiveVariant,
+  { picture }: VariantPublication
+) =>
+  Effect.gen(function* () {
+    const before = Mapping.pictureIdOf(current)
+    const after = picture?.platformId ?? null
+    if (picture === undefined || before === after) return
+    const pairWith = (mediaId: string) => ({
+      productId,
+      variantMedia: [{ variantId: current.id, mediaIds: [mediaId] }]
+    })
+    if (before !== null) yield* mutate(client, store, Documents.detachPicture, Answers.DetachPicture, pairWith(before))
+    if (after !== null) yield* mutate(client, store, Documents.appendPicture, Answers.AppendPicture, pairWith(after))
+  })
 
 const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media: PublishedEntity) =>
   Effect.gen(function* () {

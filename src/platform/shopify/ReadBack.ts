@@ -2,13 +2,13 @@ import { Effect, Option } from "effect"
 import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
-import type { PlatformRecord } from "../PlatformRecord.ts"
 import type {
   CollectionPublication,
   ProductPublication,
   Publication,
   Published,
   PublishedEntity,
+  PublishedVariant,
   VariantPublication
 } from "../Publication.ts"
 import type * as Answers from "./Answers.ts"
@@ -21,8 +21,12 @@ import { makeNewRecords } from "./NewRecords.ts"
 
 export const toPublished = (ids: Iterable<readonly [EntityId, string]>): Published => ({ platformIds: new Map(ids) })
 
-const variantOf = (variant: Answers.LiveVariant, productId: string): PlatformRecord =>
-  Mapping.variantRecord(variant, variant.metafields.nodes, productId)
+/** Whether a variant has the picture of a publication. `pictureId`: the id of that picture in the store. */
+const showsPicture = (
+  live: Answers.LiveVariant,
+  { picture }: PublishedVariant,
+  pictureId: string | null | undefined
+): boolean => picture === undefined || Mapping.pictureIdOf(live) === (picture === null ? null : pictureId)
 
 /** Whether two lists have the same ids, and if `isOrdered` in the same order. */
 const sameIds = (left: ReadonlySet<string>, right: ReadonlySet<string>, isOrdered: boolean) => {
@@ -81,7 +85,8 @@ export const makeReadBack = (client: ShopifyClient) => {
   const holdsVariants = (
     { platformId, variants }: ProductPublication,
     live: ReadonlyArray<Answers.LiveVariant>,
-    matched: ReadonlyMap<EntityId, Answers.LiveVariant>
+    matched: ReadonlyMap<EntityId, Answers.LiveVariant>,
+    { platformIds }: Published
   ) => {
     const wanted = variants.flatMap(({ entityId }) => matched.get(entityId)?.id ?? [])
     const order = live.map(({ id }) => id).filter((id) => wanted.includes(id))
@@ -91,7 +96,8 @@ export const makeReadBack = (client: ShopifyClient) => {
       return (
         found !== undefined &&
         Mapping.entityIdOf(found.metafields.nodes) === variant.entityId &&
-        Mapping.holds("variant", variant, variantOf(found, "").attributes)
+        Mapping.holds("variant", variant, Mapping.liveVariantRecord(found, "").attributes) &&
+        showsPicture(found, variant, variant.picture?.entityId && platformIds.get(variant.picture.entityId))
       )
     })
     return (platformId !== null || isWhole) && wanted.every((id, index) => id === order[index])
@@ -110,7 +116,7 @@ export const makeReadBack = (client: ShopifyClient) => {
         media.nodes.length === publication.media.length &&
         !media.nodes.some(({ status }) => hasFailed(status)) &&
         media.nodes.every((file, index) => isFileOf(file, publication.media[index])) &&
-        holdsVariants(publication, live.variants, live.matched)
+        holdsVariants(publication, live.variants, live.matched, live.published)
       return isHeld ? yield* withChannels(store, publication, live.product, live.published) : Option.none()
     })
 
@@ -120,7 +126,12 @@ export const makeReadBack = (client: ShopifyClient) => {
       const isHeld =
         live !== null &&
         Mapping.entityIdOf(live.metafields.nodes) === publication.entityId &&
-        Mapping.holds("variant", publication, variantOf(live, publication.productPlatformId).attributes)
+        Mapping.holds(
+          "variant",
+          publication,
+          Mapping.liveVariantRecord(live, publication.productPlatformId).attributes
+        ) &&
+        showsPicture(live, publication, publication.picture?.platformId)
       if (!isHeld) return Option.none()
       const published = toPublished([[publication.entityId, live.id]])
       return Option.some({ ...published, ...(yield* readFirstOption(client, store, publication)) })

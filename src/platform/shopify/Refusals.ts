@@ -64,6 +64,7 @@ const passingCodes: Readonly<Record<string, PlatformFailure>> = {
   INTERNAL_ERROR: "server",
   FILE_LOCKED: "processing",
   MEDIA_CANNOT_BE_MODIFIED: "processing",
+  NON_READY_MEDIA: "processing",
   NON_READY_STATE: "processing",
   TOO_MANY_ATTEMPTS_TO_REORDER_PRODUCTS: "throttled"
 }

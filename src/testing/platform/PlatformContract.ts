@@ -196,6 +196,52 @@ const writingRules: Readonly<Record<string, Check>> = {
           deepStrictEqual(yield* client.find(store, kind, { ...published, platformId }), Option.some(record), kind)
       }
     }),
+  "a variant shows the picture of its publish, another, or none, and keeps it if the publish has no picture": ({
+    client,
+    open
+  }) =>
+    Effect.gen(function* () {
+      const { store } = yield* open
+      const second = aPicture("jumper-from-behind")
+      const product = ((made) => ({ ...made, media: [...made.media, second] }))(aProduct())
+      const [shown, hidden] = [
+        product.media[0]?.entityId ?? fail("no picture"),
+        product.variants[1] ?? fail("no variant")
+      ]
+      const variants = product.variants.map((each) => ({
+        ...each,
+        picture: each === hidden ? null : { entityId: shown, platformId: null }
+      }))
+      const first = { ...product, variants }
+      const published = yield* client.publish(store, first)
+      ok(Option.isSome(yield* client.readBack(store, first)), "the first publish is not read back")
+      const picturesOf = Effect.map(collected(client.pull(store)), (records) =>
+        product.variants.map(({ entityId }) => recordOf(records, entityId).picture)
+      )
+      const [one, other] = [idIn(published, shown), idIn(published, second.entityId)]
+      deepStrictEqual(yield* picturesOf, [one, null])
+      const variant = Publication.Variant({
+        key: "",
+        ...hidden,
+        platformId: idIn(published, hidden.entityId),
+        productPlatformId: idIn(published, product.entityId)
+      })
+      const pictures = [
+        [undefined, null],
+        [{ entityId: shown, platformId: one }, one],
+        [{ entityId: second.entityId, platformId: other }, other],
+        [undefined, other],
+        [null, null]
+      ] as const
+      for (const [picture, after] of pictures) {
+        const later = { ...variant, key: crypto.randomUUID(), ...(picture !== undefined && { picture }) }
+        if (picture !== undefined && picture !== null)
+          ok(Option.isNone(yield* client.readBack(store, later)), "it is read back before it was sent")
+        yield* client.publish(store, later)
+        ok(Option.isSome(yield* client.readBack(store, later)), "it is not read back")
+        deepStrictEqual(yield* picturesOf, [one, after])
+      }
+    }),
   "a shop has only what was published to it": ({ client, open }) =>
     Effect.gen(function* () {
       const [one, other] = [yield* open, yield* open]
