@@ -1,4 +1,4 @@
-import { type Data, Either, Option, type Types } from "effect"
+import { type Data, Either, type Types } from "effect"
 import {
   type AcceptedValues,
   type Aggregate,
@@ -20,9 +20,10 @@ import {
   samePublishable,
   type VariantSummary
 } from "./Aggregate.ts"
-import { CatalogChange, type LockedCatalog, type NewValues, type Plan, type Target } from "./CatalogChange.ts"
+import { CatalogChange, type LockedCatalog, type NewValues, type Plan } from "./CatalogChange.ts"
 import { withNames } from "./DeletedEntities.ts"
 import { layersOf } from "./Divergence.ts"
+import { withMoved } from "./MovedItem.ts"
 
 type Change<Tag extends CatalogChange["_tag"]> = Data.TaggedEnum.Value<CatalogChange, Tag>
 type Outcome = Either.Either<void, NotFound | ValidationFailed>
@@ -81,13 +82,10 @@ const importedValues = (
     case "collection":
       return { ...before, attributes, members: change.members ?? before.members ?? [] }
     case "variant":
-      return {
-        ...before,
-        attributes,
-        ...(change.picture !== undefined && { media: Option.toArray(Option.fromNullable(change.picture)) })
-      }
-    case "media":
-      return { ...before, attributes }
+    case "media": {
+      const { picture } = change
+      return { ...before, attributes, ...(picture !== undefined && { media: picture === null ? [] : [picture] }) }
+    }
   }
 }
 
@@ -104,29 +102,6 @@ const newVersion = (storeId: StoreId): VersionState => ({
 })
 
 const hasRepeats = (ids: ReadonlyArray<string>) => new Set(ids).size !== ids.length
-
-/**
- * The most places that a move can pass, because each item that it passes is written. PostgreSQL checks all of them in the commit, which
- * has the deadline of one statement.
- */
-const maxPassed = 100_000
-
-/** The list with one item at another place. */
-const withMoved = (
-  ids: ReadonlyArray<EntityId>,
-  id: EntityId,
-  to: Target
-): Either.Either<ReadonlyArray<EntityId>, NotFound | ValidationFailed> => {
-  const from = ids.indexOf(id)
-  if (from < 0) return Either.left(new NotFound())
-  const last = ids.length - 1
-  const index = to === "up" ? Math.max(from - 1, 0) : to === "down" ? Math.min(from + 1, last) : to - 1
-  if (!Number.isInteger(index) || index < 0 || index > last)
-    return Either.left(ValidationFailed.at("to", `must be a whole number from 1 to ${ids.length}`))
-  if (Math.abs(index - from) > maxPassed)
-    return Either.left(ValidationFailed.at("to", `must be at most ${maxPassed} places from place ${from + 1}`))
-  return Either.right(ids.toSpliced(from, 1).toSpliced(index, 0, id))
-}
 
 /** The changes of the publish state of a version. */
 type PublishStateChange =

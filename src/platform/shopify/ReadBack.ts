@@ -51,6 +51,28 @@ const idOwners: Readonly<Record<Publication["_tag"], IdOwner | null>> = {
   Media: null
 }
 
+/** Whether the store has the variants in order; and with their values and pictures, if the first publish wrote them. */
+const holdsVariants = (
+  { platformId, variants }: ProductPublication,
+  live: ReadonlyArray<Answers.LiveVariant>,
+  matched: ReadonlyMap<EntityId, Answers.LiveVariant>,
+  { platformIds }: Published
+) => {
+  const wanted = variants.flatMap(({ entityId }) => matched.get(entityId)?.id ?? [])
+  const order = live.map(({ id }) => id).filter((id) => wanted.includes(id))
+  // Only the first publish writes the values of variants, so later publishes do not check them.
+  const isWhole = variants.every((variant) => {
+    const found = matched.get(variant.entityId)
+    return (
+      found !== undefined &&
+      Mapping.entityIdOf(found.metafields.nodes) === variant.entityId &&
+      Mapping.holds("variant", variant, Mapping.liveVariantRecord(found, "").attributes) &&
+      showsPicture(found, variant, variant.picture?.entityId && platformIds.get(variant.picture.entityId))
+    )
+  })
+  return (platformId !== null || isWhole) && wanted.every((id, index) => id === order[index])
+}
+
 /** Checks whether a store has a publication's values. Shopify does not store publication keys, so values are compared. */
 export const makeReadBack = (client: ShopifyClient) => {
   const lookups = makeLookups(client)
@@ -81,27 +103,6 @@ export const makeReadBack = (client: ShopifyClient) => {
         }
       }
     })
-
-  const holdsVariants = (
-    { platformId, variants }: ProductPublication,
-    live: ReadonlyArray<Answers.LiveVariant>,
-    matched: ReadonlyMap<EntityId, Answers.LiveVariant>,
-    { platformIds }: Published
-  ) => {
-    const wanted = variants.flatMap(({ entityId }) => matched.get(entityId)?.id ?? [])
-    const order = live.map(({ id }) => id).filter((id) => wanted.includes(id))
-    // Only the first publish writes the values of variants, so later publishes do not check them.
-    const isWhole = variants.every((variant) => {
-      const found = matched.get(variant.entityId)
-      return (
-        found !== undefined &&
-        Mapping.entityIdOf(found.metafields.nodes) === variant.entityId &&
-        Mapping.holds("variant", variant, Mapping.liveVariantRecord(found, "").attributes) &&
-        showsPicture(found, variant, variant.picture?.entityId && platformIds.get(variant.picture.entityId))
-      )
-    })
-    return (platformId !== null || isWhole) && wanted.every((id, index) => id === order[index])
-  }
 
   const product = (store: PlatformStore, publication: ProductPublication) =>
     Effect.gen(function* () {
