@@ -193,6 +193,18 @@ for (const engine of featureEngines)
             ])
             assert.deepInclude((yield* refreshed).summary, { created: 0, updated: 0, unchanged: 1 })
 
+            // A version without pictures of variants accepted the variant.
+            yield* sql`
+              UPDATE store_version SET accepted = accepted - 'media'
+              WHERE account_id = ${accountId} AND entity_id = ${pictured.id}`
+            const accepted = Effect.map(
+              sql`SELECT accepted -> 'media' AS media FROM store_version WHERE entity_id = ${pictured.id}`,
+              ([row]) => row?.media
+            )
+            assert.deepStrictEqual([yield* accepted, yield* shown], [null, [[boot], [[]]]])
+            yield* refreshed
+            assert.deepStrictEqual([yield* accepted, yield* shown], [[boot], [[boot], [[]]]])
+
             yield* put(more.platformId)
             yield* refreshed
             assert.deepStrictEqual(yield* shown, [[sole, boot], [[]]])
