@@ -31,11 +31,14 @@ export const toProjections = (
 ): ReadonlyArray<Projection> =>
   versions.map((version) => {
     const attributes = effective(canonical, version.overrides)
-    const differences = differencesOf(kind, version.accepted, {
-      attributes,
-      ...(kind === "product" && { media: version.media, variants: version.variants }),
-      ...(kind === "variant" && { media: version.media.slice(0, 1) })
-    })
+    // A picture of a variant that an earlier version did not publish is no draft until the variant changes.
+    const differences = version.pendingPublish
+      ? differencesOf(kind, version.accepted, {
+          attributes,
+          ...(kind === "product" && { media: version.media, variants: version.variants }),
+          ...(kind === "variant" && { media: version.media.slice(0, 1) })
+        })
+      : []
     const pending = [...differences.map(({ key }) => key), ...(version.membersDiffer ? ["members"] : [])]
     const live = new Map(version.accepted === null ? [] : differences.map((each) => [each.key, each.live]))
     const drafted = toTriples(kind, attributes)

@@ -23,6 +23,18 @@ export interface StagedItem {
 export const listChanges = (changes: ReadonlyArray<StagedChange>): ReadonlyArray<CatalogChange> =>
   changes.flatMap((change) => (change._tag === "Decided" ? [...change.take, ...change.keep] : [change]))
 
+const keysOf = (change: CatalogChange): ReadonlyArray<string> => {
+  switch (change._tag) {
+    case "SetAttributes":
+    case "SetOverrides":
+      return Object.keys(change.values)
+    case "SetGallery":
+      return ["media_ids"]
+    default:
+      return []
+  }
+}
+
 /**
  * The entities that the items change, each with the keys of the values that are set. The keys of a new entity are left out. If a
  * conflict is undecided or the draft is kept, the store's value counts too.
@@ -33,8 +45,7 @@ export const listChangedKeys = (items: ReadonlyArray<StagedItem>): ReadonlyMap<E
   for (const change of changes.flatMap((each) => (each._tag === "Decided" ? each.take : [each]))) {
     const [owner] = ownersOf(change)
     if (owner === undefined) continue
-    const values = change._tag === "SetAttributes" || change._tag === "SetOverrides" ? Object.keys(change.values) : []
-    keys.set(owner, new Set([...(keys.get(owner) ?? []), ...values]))
+    keys.set(owner, new Set([...(keys.get(owner) ?? []), ...keysOf(change)]))
   }
   return keys
 }

@@ -9,7 +9,7 @@ import { Drafts } from "../../src/drafts/Drafts.ts"
 import { nothingPlanned } from "../../src/imports/Import.ts"
 import { Imports } from "../../src/imports/Imports.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
-import { actingAs } from "../../src/testing/index.ts"
+import { actingAs, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { aProductOf } from "../support/ShopRecords.ts"
@@ -23,6 +23,7 @@ import {
   assertShownAgain,
   csrfOf,
   editBothSides,
+  entityNamed,
   rowsOf,
   textOf,
   untilPhase
@@ -104,6 +105,34 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         const { id } = yield* imports.startCsv({ name: "new.csv", content }, files.domain)
         yield* untilPhase({ actor }, id, "reviewing")
         assert.strictEqual(Option.getOrThrow(yield* imports.holder).id, id)
+      }).pipe(actingAs(actor))
+    })
+  )
+
+  it.effect("name the picture of a variant in a conflict", () =>
+    Effect.gen(function* () {
+      const { accountId, actor, cookie, shop } = yield* aMerchant
+      yield* Effect.gen(function* () {
+        const imports = yield* Imports
+        const shops = yield* DemoShops
+        const [file, , variant] = aProductOf("stove", ["One"])
+        const [other] = aProductOf("tent", [])
+        if (!file || !other || !variant) return assert.fail("no stove")
+        const quiet = () => Effect.void
+        const put = (picture: string | null) => shops.put({ accountId, storeId: shop.id }, [{ ...variant, picture }])
+        const id = yield* entityNamed("variant", "stove-One")
+        const shown = yield* entityNamed("media", "tent on a table")
+        yield* put(file.platformId)
+        yield* imports.accept((yield* imports.refresh(shop.domain, quiet)).id, quiet)
+        yield* (yield* CatalogChanges).apply([
+          CatalogChange.SetGallery({ entityId: id, entries: [{ mediaId: shown, storeIds: [shop.id] }] })
+        ])
+        yield* put(null)
+        const run = yield* imports.refresh(shop.domain, quiet)
+        const page = yield* assertPage(`/import?id=${run.id}`, cookie)
+        assert.include(textOf(page), `: Picture Keep our draft ${shown} Take the store's value empty`)
+        yield* imports.accept(run.id, quiet, { rest: "keep_draft" })
+        assert.include(textOf(yield* ask(`/import?id=${run.id}&list=conflicts`, { cookie })), `Picture ${shown} empty`)
       }).pipe(actingAs(actor))
     })
   )

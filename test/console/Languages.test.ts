@@ -318,6 +318,7 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
   "src/publishing/PublishJobs.ts": [],
   // The platform's own phrase comes first, and is in the list as a whole.
   "src/publishing/PublishRequests.ts": ["X1 X1: nothing can be published to it"],
+  "src/publishing/VariantPicture.ts": [],
   // The end of another message.
   "src/stores/LinkRules.ts": [": choose from X1"],
   "src/stores/StoreAccess.ts": [],

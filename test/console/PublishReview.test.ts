@@ -1,6 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { DropId } from "../../src/model/Ids.ts"
+import { DropId, type EntityId } from "../../src/model/Ids.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
@@ -103,6 +103,37 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
       assert.notInclude(refused.text, `name="to-${second.id}" value="yes" checked`)
       const again = sectionsOf(refused.text, "/entity/review").hidden
       assert.strictEqual((yield* post(cookie, { ...again, [`to-${shop.id}`]: "yes" })).status, 303)
+    })
+  )
+
+  it.effect("names the picture of a variant that the store has, and the one that it would get", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, shop } = yield* aMerchant
+      yield* Effect.gen(function* () {
+        const { apply } = yield* CatalogChanges
+        const on = [shop]
+        const product = yield* anEntity("product", { title: "Lamp" }, { on })
+        const variant = yield* anEntity("variant", { sku: "L-1" }, { on, of: product })
+        const front = yield* anEntity("media", { alt: "Seen from the front", url: "https://cdn.example/f.png" }, { on })
+        const back = yield* anEntity("media", { alt: "Seen from <behind>", url: "https://cdn.example/b.png" }, { on })
+        const show = (...media: ReadonlyArray<EntityId>) =>
+          apply([
+            CatalogChange.SetGallery({
+              entityId: variant,
+              entries: media.map((mediaId) => ({ mediaId, storeIds: [shop.id] }))
+            })
+          ])
+        const accept = (entityId: EntityId) => apply([CatalogChange.AcceptPublish({ entityId, storeId: shop.id })])
+        const changes = Effect.map(ask(`/entity/review?id=${variant}`, { cookie }), textOf)
+        yield* Effect.forEach([product, front, back, variant], accept)
+        yield* show(front)
+        assert.include(yield* changes, "Field Live New value Picture empty Seen from the front Publish to")
+        yield* accept(variant)
+        yield* show(back, front)
+        assert.include(yield* changes, "Picture Seen from the front Seen from &lt;behind> Publish to")
+        yield* show()
+        assert.include(yield* changes, "Picture Seen from the front empty Publish to")
+      }).pipe(actingAs(actor))
     })
   )
 

@@ -47,10 +47,19 @@ const differences = (accountId: AccountId) =>
             version.platformId,
             parentId === null ? null : named([parentId])[0],
             attributes,
-            named(media),
+            kind === "variant" ? [] : named(media),
+            kind === "variant" ? (named(media)[0] ?? null) : null,
             named(members)
           ],
-          [record?.kind, record?.platformId, record?.parentId, record?.attributes, record?.media, record?.members]
+          [
+            record?.kind,
+            record?.platformId,
+            record?.parentId,
+            record?.attributes,
+            record?.media,
+            record?.picture ?? null,
+            record?.members
+          ]
         ]
         const sorted = (value: unknown) =>
           JSON.stringify(value, (_, member: unknown) =>

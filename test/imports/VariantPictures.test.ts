@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { afterAll } from "vitest"
 import type { Aggregate, GalleryEntry } from "../../src/catalog/Aggregate.ts"
 import { mediaShown } from "../../src/drafts/Aggregate.ts"
 import { CatalogChange } from "../../src/drafts/CatalogChange.ts"
@@ -16,6 +20,9 @@ import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, CatalogChanges, Drafts, Programs, Publishing, Stores } from "../../src/testing/index.ts"
 import { aProductOf } from "../support/ShopRecords.ts"
 import { featureEngines } from "../support/TestDatabase.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "variant-pictures-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const uuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`
 const us = StoreId.make(uuid(1))
@@ -121,9 +128,16 @@ describe("the picture of a variant in an import", () => {
   it("is not taken away by a partial source", () =>
     assert.deepStrictEqual(planned(aVariant(here(a), a), null, { isComplete: false }).us, [a]))
 
+  it("is not recorded by a file that does not change it", () => {
+    const record = (variant: Aggregate, changed: ReadonlyArray<string>) =>
+      planAnswer(variant, { values: {} }, { picture: b }, { storeId: us, isComplete: true }, new Set(changed))
+    assert.lengthOf(record(aVariant(here(a), a), ["price"]), 0)
+    assert.lengthOf(record(aVariant(here(a), a), ["price", "media_ids"]), 1)
+  })
+
   it("is recorded once: of a variant that has one, or whose store has one", () => {
     const record = (variant: Aggregate, picture: EntityId | null) =>
-      planAnswer(variant, { values: {} }, { picture }, { storeId: us, isComplete: true }, new Set())
+      planAnswer(variant, { values: {} }, { picture }, { storeId: us, isComplete: true }, new Set(["media_ids"]))
     assert.lengthOf(record(aVariant([], undefined), null), 0)
     assert.lengthOf(record(aVariant([], null), null), 0)
     assert.lengthOf(record(aVariant(here(a), a), a), 0)
@@ -146,6 +160,49 @@ for (const engine of featureEngines)
       Layer.orDie
     )
     layer(TestLayer, { excludeTestServices: true })((it) => {
+      it.effect("that a file has no address for stay as they are, and the file again changes nothing", () =>
+        Effect.gen(function* () {
+          const { accountId, actor } = yield* anAccount({ domains: ["files.example"] })
+          yield* Effect.gen(function* () {
+            const imports = yield* Imports
+            const sql = yield* SqlClient.SqlClient
+            const bring = (name: string, lines: ReadonlyArray<string>) =>
+              Effect.gen(function* () {
+                const path = join(folder, name)
+                writeFileSync(path, `${lines.join("\n")}\n`)
+                const { id } = yield* imports.csv(path, "files.example", () => Effect.void)
+                return (yield* imports.accept(id, () => Effect.void, { rest: "take_store" })).summary
+              })
+            const states = sql`
+              SELECT e.attributes #>> '{sku,value}' AS sku, e.pending_publish,
+                     ARRAY(SELECT g.media_id FROM entity_media g WHERE g.account_id = e.account_id AND g.entity_id = e.id) AS shown,
+                     v.accepted -> 'media' AS accepted
+              FROM entity e
+              JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = e.id
+              WHERE e.account_id = ${accountId} AND e.kind = 'variant' ORDER BY 1`
+            const header = "Handle,Title,Option1 Name,Option1 Value,Variant SKU,Image Src,Variant Image"
+            const [small, medium] = ["https://cdn.example/s.png", "https://cdn.example/m.png"]
+            const full = [header, `hat,Hat,Size,S,H-S,${small},${medium}`, `hat,,,M,H-M,${medium},`]
+            assert.deepInclude(yield* bring("full.csv", full), { created: 1, images: 2 })
+            const before = yield* states
+            assert.deepStrictEqual(
+              before.map(({ accepted, pending_publish, shown }) => [accepted ?? [], shown, pending_publish]),
+              [
+                [[], [], false],
+                [before[1]?.shown, before[1]?.shown, false]
+              ]
+            )
+            assert.lengthOf(before[1]?.shown as ReadonlyArray<string>, 1)
+            assert.deepInclude(yield* bring("again.csv", full), { created: 0, updated: 0, unchanged: 1 })
+            const empty = [header, `hat,Hat,Size,S,H-S,${small},`, `hat,,,M,H-M,${medium},`]
+            const without = empty.map((line) => line.slice(0, line.lastIndexOf(",")))
+            for (const [name, lines] of Object.entries({ empty, without }))
+              assert.deepInclude(yield* bring(`${name}.csv`, lines), { created: 0, updated: 0, unchanged: 1 }, name)
+            assert.deepStrictEqual(yield* states, before)
+          }).pipe(actingAs(actor))
+        })
+      )
+
       it.effect("come with the products, follow the shop, and become a conflict if both sides changed them", () =>
         Effect.gen(function* () {
           const { accountId, actor } = yield* anAccount()
@@ -193,6 +250,18 @@ for (const engine of featureEngines)
             ])
             assert.deepInclude((yield* refreshed).summary, { created: 0, updated: 0, unchanged: 1 })
 
+            // A version without pictures of variants accepted the variant.
+            yield* sql`
+              UPDATE store_version SET accepted = accepted - 'media'
+              WHERE account_id = ${accountId} AND entity_id = ${pictured.id}`
+            const accepted = Effect.map(
+              sql`SELECT accepted -> 'media' AS media FROM store_version WHERE entity_id = ${pictured.id}`,
+              ([row]) => row?.media
+            )
+            assert.deepStrictEqual([yield* accepted, yield* shown], [null, [[boot], [[]]]])
+            yield* refreshed
+            assert.deepStrictEqual([yield* accepted, yield* shown], [[boot], [[boot], [[]]]])
+
             yield* put(more.platformId)
             yield* refreshed
             assert.deepStrictEqual(yield* shown, [[sole, boot], [[]]])
@@ -220,6 +289,17 @@ for (const engine of featureEngines)
             yield* settle([asked.publicationId], () => Effect.void)
             assert.deepInclude((yield* refreshed).summary, { conflicts: 0, updated: 0, unchanged: 1 })
             assert.deepStrictEqual(yield* shown, [[boot], [[]]])
+
+            // A file that changes another value leaves the picture of the shop for the next refresh.
+            yield* put(more.platformId)
+            const path = join(folder, "price.csv")
+            const header = "Handle,Title,Option1 Name,Option1 Value,Variant SKU,Variant Price"
+            writeFileSync(path, `${header}\nboot,The boot,Size,M,boot-M,12.00\nboot,,,S,boot-S,10.00\n`)
+            const priced = yield* imports.csv(path, "shop.example", () => Effect.void)
+            yield* imports.accept(priced.id, () => Effect.void, { rest: "take_store" })
+            assert.deepStrictEqual(yield* shown, [[boot], [["price"]]])
+            yield* refreshed
+            assert.deepStrictEqual(yield* shown, [[sole, boot], [["price"]]])
           }).pipe(actingAs(actor))
         })
       )

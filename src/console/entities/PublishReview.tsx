@@ -13,7 +13,7 @@ import { type Words, wordsIn } from "../languages/Words.tsx"
 import { decoded, idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
-import { chosenPrefix, ReviewPage, type StorePreview } from "./ReviewPage.tsx"
+import { chosenPrefix, picturesIn, ReviewPage, type StorePreview } from "./ReviewPage.tsx"
 
 const routes = {
   show: ["GET", paths.reviewEntity, refuseOnPage, "publish"],
@@ -69,6 +69,19 @@ export const publishReview: Surface<Catalog | Publishing | Stores | PageServices
             })
           )
         )
+        const shown = rows.flatMap((row) => (row._tag === "Preview" ? picturesIn(row.preview) : []))
+        const pictures =
+          kind === "variant"
+            ? new Map(
+                yield* Effect.forEach(new Set(shown), (each) =>
+                  catalog.get("media", each).pipe(
+                    Effect.map(({ title }) => [each, title] as const),
+                    // A store that was linked again may have accepted a picture that was deleted meanwhile.
+                    Effect.catchTag("NotFound", () => Effect.succeed([each, ""] as const))
+                  )
+                )
+              )
+            : undefined
         return html(
           visitor,
           <ReviewPage
@@ -78,6 +91,7 @@ export const publishReview: Surface<Catalog | Publishing | Stores | PageServices
             title={record.title}
             draftRevision={record.draftRevision}
             rows={rows}
+            pictures={pictures}
             refusal={refused?.message}
             chosen={refused?.chosen}
           />,

@@ -1,16 +1,16 @@
 import { Either, Schema } from "effect"
 import type { EntityKind } from "../../model/Attribute.ts"
 import { relationships } from "../../model/FieldOrder.ts"
-import type { EntityId, StoreId } from "../../model/Ids.ts"
+import { EntityId, type StoreId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { PublishPreview } from "../../publishing/Publishing.ts"
 import type { Visitor } from "../Browser.ts"
 import { Frame, HiddenFields, Refusal } from "../Frame.tsx"
 import type { Saying, Words } from "../languages/Words.tsx"
-import { titleOr } from "../Naming.tsx"
+import { EntityLink, titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
-import { ComparedValue } from "../Values.tsx"
+import { ComparedValue, EmptyValue } from "../Values.tsx"
 import { useWords } from "../Viewer.tsx"
 import { fieldName } from "./FieldNames.ts"
 import { sectionOf } from "./ListPages.ts"
@@ -24,7 +24,9 @@ export type StorePreview = { readonly store: Store } & (
 /** The name of the checkbox of a store, before its id. */
 export const chosenPrefix = "to-"
 
-const readIds = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
+const readIds = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(EntityId)))
+
+const pictureKey = "media_ids"
 
 /** The number of entities in a list of ids. `live`: the list that a new one replaces. Both may have the same entities in another order. */
 const sizeOf = (t: Words, list: string, live?: string) => {
@@ -55,7 +57,30 @@ const Side = ({ field, isNew = false, other, value }: SideProps) => {
   )
 }
 
-const Changes = ({ id, preview }: { readonly id: string; readonly preview: PublishPreview }) => {
+/** The titles of pictures by id. */
+type PictureTitles = ReadonlyMap<EntityId, string>
+
+/** The pictures of a variant, of which a store shows one, in a preview of its publish. */
+export const picturesIn = ({ differences }: PublishPreview): ReadonlyArray<EntityId> =>
+  differences
+    .filter(({ key }) => key === pictureKey)
+    .flatMap(({ draft, live }) => [live, draft].flatMap((list) => Either.getOrElse(readIds(list), () => [])))
+
+const Picture = ({ list, titles }: { readonly list: string; readonly titles: PictureTitles }) => {
+  const [id] = Either.getOrElse(readIds(list), () => [])
+  return id === undefined ? <EmptyValue /> : <EntityLink id={id} kind="media" title={titles.get(id) ?? ""} />
+}
+
+/** `pictures`: of a variant. */
+const Changes = ({
+  id,
+  pictures,
+  preview
+}: {
+  readonly id: string
+  readonly preview: PublishPreview
+  readonly pictures: PictureTitles | undefined
+}) => {
   const t = useWords()
   return (
     <>
@@ -66,11 +91,14 @@ const Changes = ({ id, preview }: { readonly id: string; readonly preview: Publi
           columns={[t("Field"), t("Live"), t("New value")]}
           rows={preview.differences.map(({ draft, key, live }) => ({
             key,
-            cells: [
-              fieldName(t, key),
-              <Side field={key} value={live} other={draft} />,
-              <Side field={key} value={draft} other={live} isNew />
-            ]
+            cells:
+              pictures !== undefined && key === pictureKey
+                ? [t("Picture"), <Picture list={live} titles={pictures} />, <Picture list={draft} titles={pictures} />]
+                : [
+                    fieldName(t, key),
+                    <Side field={key} value={live} other={draft} />,
+                    <Side field={key} value={draft} other={live} isNew />
+                  ]
           }))}
         />
       )}
@@ -88,9 +116,11 @@ const Changes = ({ id, preview }: { readonly id: string; readonly preview: Publi
 
 const StoreSection = ({
   chosen,
+  pictures,
   row
 }: {
   readonly row: StorePreview
+  readonly pictures: PictureTitles | undefined
   readonly chosen: ReadonlyArray<StoreId> | undefined
 }) => {
   const t = useWords()
@@ -131,7 +161,7 @@ const StoreSection = ({
       {outcome === "nothing_to_publish" ? (
         <p class="quiet">{t("Nothing to publish.")}</p>
       ) : (
-        <Changes id={heading} preview={row.preview} />
+        <Changes id={heading} preview={row.preview} pictures={pictures} />
       )}
     </section>
   )
@@ -139,13 +169,14 @@ const StoreSection = ({
 
 /**
  * Shows by store what a publish of an entity would change: the live and the new values. `chosen`: the stores of the
- * refused form.
+ * refused form. `pictures`: the titles of the pictures of a variant; undefined for other kinds.
  */
 export const ReviewPage = ({
   chosen,
   draftRevision,
   id,
   kind,
+  pictures,
   refusal,
   rows,
   title,
@@ -157,6 +188,7 @@ export const ReviewPage = ({
   readonly title: string
   readonly draftRevision: number
   readonly rows: ReadonlyArray<StorePreview>
+  readonly pictures: PictureTitles | undefined
   readonly refusal?: Saying | undefined
   readonly chosen?: ReadonlyArray<StoreId> | undefined
 }) => {
@@ -180,7 +212,7 @@ export const ReviewPage = ({
         <HiddenFields csrf={visitor.csrf} id={id} />
         <input type="hidden" name="draft_revision" value={String(draftRevision)} />
         {rows.map((row) => (
-          <StoreSection key={row.store.id} row={row} chosen={chosen} />
+          <StoreSection key={row.store.id} row={row} chosen={chosen} pictures={pictures} />
         ))}
         <div class="buttons">
           {isOpen && <button type="submit">{t("Publish to the chosen stores")}</button>}

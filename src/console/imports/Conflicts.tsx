@@ -29,8 +29,9 @@ const orders: Readonly<Record<string, Sentence>> = {
   members: "members and their order"
 }
 
-/** The name of a field in a conflict. */
-const nameOf = (t: Words, field: string) => {
+/** The name of the field of a conflict. A store shows one picture of a variant. */
+const nameOf = (t: Words, { entity_type, field }: Pick<ImportConflict, "entity_type" | "field">) => {
+  if (entity_type === "variant" && field === "media_ids") return t("Picture")
   const order = orders[field]
   return order === undefined ? <FieldName>{field}</FieldName> : t(order)
 }
@@ -98,7 +99,7 @@ const Conflict = (shown: ConflictShown) => {
   return (
     <fieldset class="conflict" aria-describedby={misfit && misfitId(name)}>
       <legend>
-        <EntityLink id={entity_id} kind={entity_type} title={title} />: {nameOf(t, field)}
+        <EntityLink id={entity_id} kind={entity_type} title={title} />: {nameOf(t, conflict)}
       </legend>
       <input type="hidden" name={seenField(conflict.conflict)} value={conflict.decision ?? ""} />
       <Sides {...shown} />
@@ -136,7 +137,7 @@ const decidedRow = (t: Words, conflict: ImportConflict): Row => {
     cells: [
       <>
         <EntityLink id={entity_id} kind={entity_type} title={title} />
-        <div>{nameOf(t, field)}</div>
+        <div>{nameOf(t, conflict)}</div>
       </>,
       cell(draft),
       cell(store),

@@ -182,6 +182,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "It was put on no sales channel, because the access token lacks the permission write_publications. Put it on its sales channels in the store.",
   "It was not put on the sales channels {channels}. The store says: {problem}",
   "The store no longer has all sales channels that were chosen for new products and collections.",
+  "The picture of a variant was left out, because the store does not show it for the product. Add it to the product, publish the product, then publish the variant again.",
   "the drop is {state}: only a scheduled one can be cancelled",
   "the drop {drop} ({id}) changes this field at the same time",
   "Its certificate is not trusted: it has expired, is for another host, or is signed by an authority that the service does not know.",

@@ -73,7 +73,7 @@ export const planProduct = (
   for (const [index, variant] of imported.variants.entries()) {
     const here = matched[index]
     const id = variantIds[index] ?? mint()
-    const { imageUrl, picture = imageUrl === "" ? null : files.get(addressOf(imageUrl ?? "")) } = variant
+    const { imageUrl, picture = files.get(addressOf(imageUrl ?? "")) } = variant
     planner.place(id, "variant", productId, here, variant, { picture })
     planVariantPicture(planner, id, here, picture)
   }
