@@ -17,6 +17,9 @@ const atOnce = 4
 /** Lifetime of a lease. An attempt takes at most 15 s, so a lease expires only if its process has stalled or died. */
 const leaseSeconds = 45
 
+/** Time for attempts that are under way when the process is stopped. With that of requests it is less than the time before SIGKILL. */
+const lastPatience = "3 seconds"
+
 /** Interval between queries for mails that are due. */
 const pollInterval = "1 second"
 
@@ -101,9 +104,19 @@ export const layer = Layer.scopedDiscard(
       yield* Effect.forEach(claimed, sendClaimed, { concurrency: "unbounded", discard: true })
       return claimed.length
     })
-    // A process that is being stopped ends its attempts. Else a mail that the server accepts meanwhile would be sent again.
-    const whole = Effect.uninterruptibleMask(() =>
-      Effect.flatMap(Effect.forkDaemon(Effect.interruptible(sendDue)), Fiber.join)
+    // A process that is being stopped lets its attempts end. Else a mail that the server accepts meanwhile would be sent again. Attempts at
+    // a server that hangs are cut off: their leases expire, and the mails are sent again.
+    const whole = Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(Effect.forkDaemon(Effect.interruptible(sendDue)), (attempts) =>
+        restore(Fiber.join(attempts)).pipe(
+          Effect.onInterrupt(() =>
+            Effect.interruptible(Fiber.await(attempts)).pipe(
+              Effect.timeoutOption(lastPatience),
+              Effect.zipRight(Fiber.interrupt(attempts))
+            )
+          )
+        )
+      )
     )
     yield* Effect.repeat(whole, { while: (count) => count > 0 }).pipe(
       Effect.catchAllCause((cause) => Effect.logWarning("Looking for mails about changed sign-ins failed", cause)),

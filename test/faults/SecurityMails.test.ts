@@ -1,4 +1,5 @@
 import { once } from "node:events"
+import { createServer, type Socket } from "node:net"
 import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted, Schedule } from "effect"
@@ -189,6 +190,42 @@ describe.skipIf(!serverAnswers)("mails about changed sign-ins", () => {
         assert.lengthOf(server.mails, 0)
         server.refusal = undefined
         yield* pass(3_600)
+        yield* until(waiting(user), (rows) => rows.length === 0)
+        assert.deepStrictEqual(
+          server.mails.map(({ to }) => to),
+          [user.email]
+        )
+      })
+    )
+
+    it.scoped("do not delay the end of a process while the mail server hangs, and are sent again", () =>
+      Effect.gen(function* () {
+        const user = yield* aUser
+        const sockets: Array<Socket> = []
+        const silent = yield* Effect.acquireRelease(
+          Effect.sync(() => createServer((socket) => sockets.push(socket)).listen(0, "127.0.0.1")),
+          (server) =>
+            Effect.sync(() => {
+              for (const socket of sockets) socket.destroy()
+              server.close()
+            })
+        )
+        yield* Effect.promise(() => once(silent, "listening"))
+        const address = silent.address()
+        const port = typeof address === "object" && address !== null ? address.port : assert.fail()
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const called = once(silent, "connection")
+            yield* sending({ port })
+            yield* reset(user)
+            yield* Effect.promise(() => called)
+          })
+        )
+        // An attempt that had ended would be followed by a pause.
+        assert.deepStrictEqual(yield* waiting(user), [{ attempts: 1, waits: leaseSeconds }])
+        yield* pass(leaseSeconds)
+        const server = yield* mailServer
+        yield* sending(server)
         yield* until(waiting(user), (rows) => rows.length === 0)
         assert.deepStrictEqual(
           server.mails.map(({ to }) => to),
