@@ -12,11 +12,9 @@ import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import type { AttemptEnd } from "../../src/publishing/PublicationClaim.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
-import { defaultPublishingOptions, Publishing } from "../../src/publishing/Publishing.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
 import { PublishJobs } from "../../src/publishing/PublishJobs.ts"
-import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
-import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import {
   actingAs,
   anAccount,
@@ -26,15 +24,15 @@ import {
   Drafts,
   Stores
 } from "../../src/testing/index.ts"
+import { publishingWith } from "../support/PublishingWith.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
 /** The first pause of an outage is longer than a test. */
-const Patient = Publishing.layerWith({
-  ...defaultPublishingOptions,
+const Patient = publishingWith({
   firstDelay: Duration.hours(1),
   longestDelay: Duration.hours(1),
   pollEvery: Duration.millis(5)
-}).pipe(Layer.provide([StoreAccess.layer, FaultInjector.layer]))
+})
 
 /** An account with a demo store, which has a product with a variant and a picture. */
 const aShop = Effect.gen(function* () {

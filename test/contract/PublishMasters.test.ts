@@ -5,9 +5,7 @@ import { EntityId, ImportId, nilUuid, StoreId } from "../../src/model/Ids.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { makePublishMasters, type PublishRequest } from "../../src/programs/PublishMasters.ts"
 import { PublishProgress } from "../../src/programs/PublishProgress.ts"
-import { defaultPublishingOptions, Publishing } from "../../src/publishing/Publishing.ts"
-import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
-import { StoreAccess } from "../../src/stores/StoreAccess.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
 import {
   actingAs,
   anAccount,
@@ -17,16 +15,14 @@ import {
   Drafts,
   Stores
 } from "../../src/testing/index.ts"
+import { publishingWith } from "../support/PublishingWith.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
 const nobody = EntityId.make(nilUuid)
 const nowhere = StoreId.make(nilUuid)
 
 /** The service as in production, but with polls that are short enough for tests. */
-const Quick = Publishing.layerWith({ ...defaultPublishingOptions, pollEvery: Duration.millis(10) }).pipe(
-  Layer.provide(StoreAccess.layer),
-  Layer.provide(FaultInjector.layer)
-)
+const Quick = publishingWith({ pollEvery: Duration.millis(10) })
 
 const apply = (...changes: ReadonlyArray<CatalogChange>) =>
   Effect.orDie(Effect.flatMap(CatalogChanges, (service) => service.apply(changes)))

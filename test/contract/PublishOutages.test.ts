@@ -10,18 +10,16 @@ import {
 } from "../../src/platform/PlatformErrors.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { defaultPublishingOptions, Publishing } from "../../src/publishing/Publishing.ts"
-import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
-import { StoreAccess } from "../../src/stores/StoreAccess.ts"
 import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
+import { publishingWith } from "../support/PublishingWith.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
 /** The service as in production, but with short delays before further attempts. */
-const Quick = Publishing.layerWith({
-  ...defaultPublishingOptions,
+const Quick = publishingWith({
   firstDelay: Duration.millis(2),
   longestDelay: Duration.millis(4),
   pollEvery: Duration.millis(5)
-}).pipe(Layer.provide([StoreAccess.layer, FaultInjector.layer]))
+})
 
 const { maxPushes } = defaultPublishingOptions
 

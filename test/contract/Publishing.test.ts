@@ -46,19 +46,19 @@ import {
   Programs,
   Stores
 } from "../../src/testing/index.ts"
+import { publishingWith } from "../support/PublishingWith.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
 const nobody = EntityId.make(nilUuid)
 const nowhere = StoreId.make(nilUuid)
 
 const quickly = (options: Partial<PublishingOptions>) =>
-  Publishing.layerWith({
-    ...defaultPublishingOptions,
+  publishingWith({
     firstDelay: Duration.millis(2),
     longestDelay: Duration.millis(4),
     pollEvery: Duration.millis(10),
     ...options
-  }).pipe(Layer.provide(StoreAccess.layer), Layer.provide(FaultInjector.layer))
+  })
 
 /** The service as in production, but with short delays before further attempts. */
 const Quick = quickly({})

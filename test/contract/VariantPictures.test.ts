@@ -3,9 +3,7 @@ import { Duration, Effect, Layer, Stream } from "effect"
 import type { EntityId, StoreId } from "../../src/model/Ids.ts"
 import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
-import { defaultPublishingOptions, Publishing } from "../../src/publishing/Publishing.ts"
-import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
-import { StoreAccess } from "../../src/stores/StoreAccess.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
 import {
   actingAs,
   anAccount,
@@ -15,12 +13,10 @@ import {
   Drafts,
   Stores
 } from "../../src/testing/index.ts"
+import { publishingWith } from "../support/PublishingWith.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
-const Quick = Publishing.layerWith({ ...defaultPublishingOptions, pollEvery: Duration.millis(10) }).pipe(
-  Layer.provide(StoreAccess.layer),
-  Layer.provide(FaultInjector.layer)
-)
+const Quick = publishingWith({ pollEvery: Duration.millis(10) })
 
 const leftOut = {
   code: "PICTURE_LEFT_OUT",
