@@ -35,6 +35,17 @@ export class PageRefused extends Data.TaggedError("PageRefused")<{
   readonly typed?: ReadonlyArray<readonly [name: string, value: string]>
 }> {}
 
+/** Makes the refusal of what a store cannot do. `message`: with the placeholder `{store}`. */
+export const refusedStore =
+  (words: Pick<PageRefused, "title" | "message">) =>
+  ({ domain }: { readonly domain: string }) =>
+    new PageRefused({
+      status: 400,
+      ...words,
+      values: { store: domain },
+      next: { path: paths.stores, name: "To the stores" }
+    })
+
 /** A signed-in user, with the CSRF token of the session and what the frame of the page shows. */
 export interface Visitor extends SignedIn {
   readonly csrf: string

@@ -14,7 +14,7 @@ import type { NotFound, ValidationFailed } from "../../model/Errors.ts"
 import { type AccountId, StoreId } from "../../model/Ids.ts"
 import { filesOnly, type Store } from "../../model/Store.ts"
 import { Stores } from "../../stores/Stores.ts"
-import { PageRefused } from "../Browser.ts"
+import { PageRefused, refusedStore } from "../Browser.ts"
 import type { Misfit } from "../Field.tsx"
 import { html, pageHeaders } from "../Html.ts"
 import { filtersOf } from "../lists/ListFilters.tsx"
@@ -125,14 +125,10 @@ const download = (request: HttpServerRequest.HttpServerRequest, parts: Parts, na
     )
   })
 
-const cannotPublish = ({ domain }: Store) =>
-  new PageRefused({
-    status: 400,
-    title: "An export does not publish to this store",
-    message: "{store} has a platform. Publish the changes to it instead.",
-    values: { store: domain },
-    next: { path: paths.stores, name: "To the stores" }
-  })
+const cannotPublish = refusedStore({
+  title: "An export does not publish to this store",
+  message: "{store} has a platform. Publish the changes to it instead."
+})
 
 const cannotCount = ({ reasons }: ValidationFailed) =>
   new PageRefused({

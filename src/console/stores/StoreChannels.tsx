@@ -7,7 +7,7 @@ import { PlatformRegistry } from "../../platform/PlatformRegistry.ts"
 import { SalesChannels } from "../../storedata/SalesChannels.ts"
 import { permissionsNamed } from "../../stores/LinkRules.ts"
 import { Stores } from "../../stores/Stores.ts"
-import { PageRefused, type Visitor } from "../Browser.ts"
+import { refusedStore, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { wordsIn } from "../languages/Words.tsx"
 import { idOf, makePageHandlers, noteOf, type PageServices, queryOf } from "../PageHandlers.ts"
@@ -30,14 +30,10 @@ const routes = {
 
 const notes = { saved: "The sales channels for new products and collections are saved." } as const
 
-const noChoice = (domain: string) =>
-  new PageRefused({
-    status: 400,
-    title: "This store has no choice of sales channels",
-    message: "{store} decides itself where it sells new products and collections.",
-    values: { store: domain },
-    next: { path: paths.stores, name: "To the stores" }
-  })
+const noChoice = refusedStore({
+  title: "This store has no choice of sales channels",
+  message: "{store} decides itself where it sells new products and collections."
+})
 
 const typedIn = (form: Parameters): TypedChannels => {
   const of = form.get(channelFields.of)
@@ -64,7 +60,7 @@ export const storeChannels: Surface<PlatformRegistry | SalesChannels | Stores | 
         const { isDefaultChannel } = Option.getOrElse(platforms.find(store.platform), () => ({
           isDefaultChannel: undefined
         }))
-        return isDefaultChannel === undefined ? yield* noChoice(store.domain) : { store, isDefault: isDefaultChannel }
+        return isDefaultChannel === undefined ? yield* noChoice(store) : { store, isDefault: isDefaultChannel }
       })
 
     const read = (store: Store) =>

@@ -17,7 +17,7 @@ import { hasChannelChoice } from "../../storedata/SalesChannels.ts"
 import { permissionsNamed } from "../../stores/LinkRules.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { CredentialTest } from "../../stores/StoresRepo.ts"
-import { PageRefused, type Visitor } from "../Browser.ts"
+import { refusedStore, type Visitor } from "../Browser.ts"
 import { html, seeOther } from "../Html.ts"
 import { otherJobNote } from "../jobs/JobList.tsx"
 import { type Words, wordsIn } from "../languages/Words.tsx"
@@ -94,23 +94,15 @@ const delaysIn = (
     (delays) => new Map(delays)
   )
 
-const cannotRefresh = (domain: string) =>
-  new PageRefused({
-    status: 400,
-    title: "This store cannot be refreshed",
-    message: "{store} has no platform to read from. Import its product export instead.",
-    values: { store: domain },
-    next: { path: paths.stores, name: "To the stores" }
-  })
+const cannotRefresh = refusedStore({
+  title: "This store cannot be refreshed",
+  message: "{store} has no platform to read from. Import its product export instead."
+})
 
-const cannotPublish = (domain: string) =>
-  new PageRefused({
-    status: 400,
-    title: "Nothing can be published to this store",
-    message: "{store} has no platform to publish to.",
-    values: { store: domain },
-    next: { path: paths.stores, name: "To the stores" }
-  })
+const cannotPublish = refusedStore({
+  title: "Nothing can be published to this store",
+  message: "{store} has no platform to publish to."
+})
 
 /** The page of the job that works on the store already. It says so unless `isSame`: the job does what the form asks for. */
 const toOpenJob = (open: Job, isSame: boolean) =>
@@ -154,11 +146,7 @@ export const storeList: Surface<
 
     /** The store that a form or query names. PageRefused: the store has no platform. */
     const openStoreOf = (given: Parameters) =>
-      Effect.filterOrFail(
-        storeOf(given),
-        ({ platform }) => platform !== filesOnly,
-        ({ domain }) => cannotPublish(domain)
-      )
+      Effect.filterOrFail(storeOf(given), ({ platform }) => platform !== filesOnly, cannotPublish)
 
     /**
      * The page of the job that begins, or of the one that works on the store already: a form may be sent twice. `same`: the kind of a job
@@ -218,7 +206,7 @@ export const storeList: Surface<
       refresh: withForm((_, form) =>
         Effect.gen(function* () {
           const store = yield* storeOf(form)
-          if (store.platform === filesOnly) return yield* cannotRefresh(store.domain)
+          if (store.platform === filesOnly) return yield* cannotRefresh(store)
           const run = yield* imports.startRefresh(store.domain)
           return seeOther(pageOf(paths.import, run.id))
         })
