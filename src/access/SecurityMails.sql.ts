@@ -59,7 +59,7 @@ export const makeSecurityMailStatements = (sql: SqlClient) => {
   )
 
   return {
-    /** Stores a mail to the user with this e-mail. It belongs to the transaction of what it tells. */
+    /** Stores a mail to the user with this e-mail. The caller runs it in the transaction of the change that the mail reports. */
     addMail: (
       accountId: AccountId,
       email: string,

@@ -27,6 +27,9 @@ export interface RelatedAggregates {
 export const mediaShown = ({ gallery }: Pick<Aggregate, "gallery">, storeId: StoreId): ReadonlyArray<EntityId> =>
   gallery.filter(({ storeIds }) => storeIds.includes(storeId)).map(({ mediaId }) => mediaId)
 
+/** The media of a variant's gallery that a publish sends, of those that the store shows: a store shows one picture of a variant. */
+export const pictureOf = (shown: ReadonlyArray<EntityId>): ReadonlyArray<EntityId> => shown.slice(0, 1)
+
 /** The values that a publish to a store would send now. If nothing is pending, they equal the accepted values. */
 export const publishable = (
   aggregate: Aggregate,
@@ -44,8 +47,7 @@ export const publishable = (
     case "collection":
       return { attributes, members: aggregate.members }
     case "variant":
-      // A store shows one picture of a variant.
-      return { attributes, media: mediaShown(aggregate, version.storeId).slice(0, 1) }
+      return { attributes, media: pictureOf(mediaShown(aggregate, version.storeId)) }
     case "media":
       return { attributes }
   }

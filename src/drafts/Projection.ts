@@ -5,6 +5,7 @@ import { compareFields, relationships } from "../model/FieldOrder.ts"
 import { StoreId } from "../model/Ids.ts"
 import { PublishError, PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
+import { pictureOf } from "./Aggregate.ts"
 import { differencesOf } from "./Difference.ts"
 
 /** The draft of an entity for one store, with the values that the store accepted last. */
@@ -36,7 +37,7 @@ export const toProjections = (
       ? differencesOf(kind, version.accepted, {
           attributes,
           ...(kind === "product" && { media: version.media, variants: version.variants }),
-          ...(kind === "variant" && { media: version.media.slice(0, 1) })
+          ...(kind === "variant" && { media: pictureOf(version.media) })
         })
       : []
     const pending = [...differences.map(({ key }) => key), ...(version.membersDiffer ? ["members"] : [])]

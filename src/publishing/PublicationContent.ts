@@ -348,16 +348,16 @@ export const toPush = (
   switch (content.kind) {
     case "product": {
       const onStore = (ids: ReadonlyArray<EntityId> = []) => ids.filter((id) => versions.has(id))
-      const variants = toRelatedEntities(content, onStore(values.variants), versions).filter(
-        ({ isIncluded }) => !isLive(own) || !isIncluded
-      )
       const media = toRelatedEntities(content, onStore(values.media), versions)
       const gallery = new Map(media.map(({ entity: { entityId, platformId } }) => [entityId, platformId]))
-      const pictured = variants.map(({ entity, isIncluded, values: own }) => ({
-        entity: withFormerValue(entity, firstOption),
-        // Pictures of variants that are live stay as they are, as the values of these variants do.
-        picture: isIncluded ? sendPicture(own.media, undefined, gallery) : undefined
-      }))
+      const variants = toRelatedEntities(content, onStore(values.variants), versions)
+        .filter(({ isIncluded }) => !isLive(own) || !isIncluded)
+        .map(({ entity, isIncluded, values }) => ({
+          entity,
+          isIncluded,
+          // Pictures of variants that are live stay as they are, as the values of these variants do.
+          picture: isIncluded ? sendPicture(values.media, undefined, gallery) : undefined
+        }))
       // The accepted list of variants has only variants that are sent: a variant that is not live has no position in the store.
       const sentVariants =
         values.variants === undefined ? {} : { variants: variants.map(({ entity }) => entity.entityId) }
@@ -365,19 +365,22 @@ export const toPush = (
       return Either.right({
         publication: Publication.Product({
           ...main,
-          variants: pictured.map(({ entity, picture }) => ({ ...entity, ...picture?.sent })),
+          variants: variants.map(({ entity, picture }) => ({
+            ...withFormerValue(entity, firstOption),
+            ...picture?.sent
+          })),
           media: media.map(({ entity }) => entity)
         }),
         accepted: [
           { entityId, values: { ...values, ...sentVariants, ...sentMedia } },
-          ...variants.flatMap(({ entity: { attributes, entityId }, isIncluded }, index) =>
-            isIncluded ? [{ entityId, values: { attributes, ...pictured[index]?.picture?.accepted } }] : []
-          ),
-          ...media.flatMap(({ entity: { attributes, entityId }, isIncluded }) =>
-            isIncluded ? [{ entityId, values: { attributes } }] : []
-          )
+          ...[...variants, ...media.map((each) => ({ ...each, picture: undefined }))]
+            .filter(({ isIncluded }) => isIncluded)
+            .map(({ entity: { attributes, entityId }, picture }) => ({
+              entityId,
+              values: { attributes, ...picture?.accepted }
+            }))
         ],
-        ...(pictured.some(({ picture }) => picture?.isLeftOut) && { notDone: pictureLeftOut })
+        ...(variants.some(({ picture }) => picture?.isLeftOut) && { notDone: pictureLeftOut })
       })
     }
     case "variant": {

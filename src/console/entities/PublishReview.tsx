@@ -45,6 +45,19 @@ export const publishReview: Surface<Catalog | Publishing | Stores | PageServices
     const stores = yield* Stores
     const { asVisitor, withForm } = yield* makePageHandlers
 
+    /** The titles of the pictures that the previews of a variant name. */
+    const titlesOf = (rows: ReadonlyArray<StorePreview>) => {
+      const ids = rows.flatMap((row) => (row._tag === "Preview" ? picturesIn(row.preview) : []))
+      const titles = Effect.forEach(new Set(ids), (each) =>
+        catalog.get("media", each).pipe(
+          Effect.map(({ title }) => [each, title] as const),
+          // A store that was linked again may have accepted a picture that was deleted meanwhile.
+          Effect.catchTag("NotFound", () => Effect.succeed([each, ""] as const))
+        )
+      )
+      return Effect.map(titles, (pairs) => new Map(pairs))
+    }
+
     const showReview = (
       visitor: Visitor,
       id: EntityId,
@@ -69,19 +82,7 @@ export const publishReview: Surface<Catalog | Publishing | Stores | PageServices
             })
           )
         )
-        const shown = rows.flatMap((row) => (row._tag === "Preview" ? picturesIn(row.preview) : []))
-        const pictures =
-          kind === "variant"
-            ? new Map(
-                yield* Effect.forEach(new Set(shown), (each) =>
-                  catalog.get("media", each).pipe(
-                    Effect.map(({ title }) => [each, title] as const),
-                    // A store that was linked again may have accepted a picture that was deleted meanwhile.
-                    Effect.catchTag("NotFound", () => Effect.succeed([each, ""] as const))
-                  )
-                )
-              )
-            : undefined
+        const pictures = kind === "variant" ? yield* titlesOf(rows) : undefined
         return html(
           visitor,
           <ReviewPage

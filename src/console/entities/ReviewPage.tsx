@@ -60,7 +60,7 @@ const Side = ({ field, isNew = false, other, value }: SideProps) => {
 /** The titles of pictures by id. */
 type PictureTitles = ReadonlyMap<EntityId, string>
 
-/** The pictures of a variant, of which a store shows one, in a preview of its publish. */
+/** The pictures that a preview of a variant's publish names. */
 export const picturesIn = ({ differences }: PublishPreview): ReadonlyArray<EntityId> =>
   differences
     .filter(({ key }) => key === pictureKey)

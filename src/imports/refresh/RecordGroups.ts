@@ -25,7 +25,7 @@ export const findRelated = (
 ): ReadonlyArray<EntityId> => [...new Set(related)].flatMap((platformId) => entityIds.get(platformId) ?? [])
 
 /** The picture of a variant's record. null: none. undefined: unknown. */
-export const findPicture = (
+const findPicture = (
   { related: [platformId] }: PulledRecord,
   entityIds: ReadonlyMap<string, EntityId>
 ): EntityId | null | undefined =>
