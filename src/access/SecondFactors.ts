@@ -175,8 +175,8 @@ const makeChecks = Effect.gen(function* () {
     )
 
   /**
-   * The recovery codes of a form that is sent now, or was sent `ago` periods before. They are derived from the secret of the second factor;
-   * if that cannot be decrypted, they are random.
+   * The recovery codes that a form shows if it is sent in the present period, or was sent `ago` periods before. They are derived from the
+   * secret of the second factor, or random if that cannot be decrypted.
    */
   const codesOf = (user: UserKey, form: CodesForm, ago = 0) =>
     Effect.gen(function* () {
@@ -283,7 +283,7 @@ const make = Effect.gen(function* () {
   const users = yield* UsersRepo
   const { codesOf, countAttempt, currentStep, decrypt, isAccepted, ownerOf, recorded, shownBefore } = yield* makeChecks
 
-  /** Replaces the recovery codes if `code` is accepted. The lock keeps two renewals from adding their codes both. */
+  /** Replaces the recovery codes if `code` is accepted. The lock makes the second of two renewals wait, so that only its codes stay. */
   const renewal = (user: UserKey, code: string, hashes: ReadonlyArray<string>) =>
     Effect.gen(function* () {
       yield* repo.lock(user)

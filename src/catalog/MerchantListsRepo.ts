@@ -21,7 +21,7 @@ export type WindowFilters = Omit<MerchantFilters, "search"> & { readonly needles
  */
 export type Place = number | readonly [title: string, id: EntityId]
 
-/** A page of a list. */
+/** The request for a page of a list. */
 export interface WindowQuery {
   /** Only entities after this place, which is of the same order. */
   readonly from: Place | undefined

@@ -87,7 +87,7 @@ const readEdits = (path: string) =>
     if (typeof value !== "object" || value === null || Array.isArray(value))
       return yield* refused('must hold one object, {"key": "text", "other": null}')
     const wrong = Object.entries(value).find(([, member]) => !isText(member))
-    if (wrong !== undefined) return yield* refused(`must hold text or null for ${quoted(wrong[0])}`)
+    if (wrong !== undefined) return yield* refused(`must have a text or null as the value of ${quoted(wrong[0])}`)
     return Object.entries(value).map(([key, member]): AttributeEdit => ({ key, value: member }))
   })
 

@@ -108,7 +108,7 @@ export const enrolFirst = (form?: Parameters) =>
 const actingAs = ({ accountId, userId }: Visitor) =>
   Effect.provideService(CurrentActor, { _tag: "User", accountId, userId })
 
-/** An id from a form or a query. A malformed id is NotFound, and so is the one that no record has: a form creates an entity with its id. */
+/** An id from a form or a query. NotFound: it is malformed, or the nil UUID, which a form could otherwise give to a new entity. */
 export const idOf = <A>(id: Schema.Schema<A, string>, form: Parameters, name = "id"): Effect.Effect<A, NotFound> => {
   const text = form.get(name) ?? ""
   return text === nilUuid ? new NotFound() : Effect.mapError(Schema.decode(id)(text), () => new NotFound())

@@ -365,8 +365,8 @@ export class ServerPools {
   }
 
   /**
-   * Whether a caller that was refused a new connection waits for one of those that the pool has: if the server is full (53300), the
-   * pool grows no further for some seconds. A pool without connections has none to wait for.
+   * Whether a caller that gets no new connection, because the server is full (53300), waits for an open one of the pool. The pool then
+   * grows no further for some seconds. A caller of an empty pool does not wait.
    */
   private waitsForOwn({ max, name, opened, pool }: Lane, error: Error): boolean {
     if ((error as pg.DatabaseError).code !== "53300" || opened.size === 0) return false

@@ -61,7 +61,7 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
           SELECT l.run_id AS "runId" FROM import_lock l WHERE l.account_id = ${accountId}`
       )
       const holder = Option.flatMapNullable(({ runId }: typeof Row.Type) => runId)
-      /** Locks the row unless an import keeps the account locked, and returns that import. */
+      /** Locks the account's row in import_lock. If an import keeps the account locked, it takes no lock and returns the import. */
       const unlessKept = (mode: typeof shared) => {
         const lock = lockUnlessKept(mode)
         return (accountId: AccountId): Effect.Effect<Option.Option<ImportId>> =>

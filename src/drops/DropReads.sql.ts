@@ -38,7 +38,7 @@ const isDueBetween = (sql: SqlClient, accountId: AccountId, from: Timestamp, unt
         AND o.starts_at < ${from}::timestamptz AND o.status = 'failed'
     )`
 
-/** The id and the kind of the entity of a change `c`, which was deleted or is `e`. */
+/** The id and the kind of the entity of a change `c`: a row `e`, or a deleted entity, which the change keeps. */
 export const changedId = (sql: SqlClient) => sql.literal("coalesce(c.entity_id, (c.deleted ->> 'id')::uuid)")
 export const changedKind = (sql: SqlClient) => sql.literal("coalesce(e.kind, c.deleted ->> 'kind')")
 

@@ -71,7 +71,7 @@ const gone = Symbol("gone")
 /** Members that hold ids. Other texts of the catalog may look like ids, but are never removed. */
 const idMembers = /(?:^|_)ids?$/
 
-/** Removes the hidden parts of a value. Returns `gone` if all of it is hidden. `name`: of the member that has the value. */
+/** Removes the hidden parts of a value. Returns `gone` if all of it is hidden. `name`: the member that holds the value. */
 const without = (absent: ReadonlySet<string>, value: unknown, name = ""): unknown => {
   if (Array.isArray(value)) return value.map((item) => without(absent, item, name)).filter((item) => item !== gone)
   if (typeof value === "string" && isMessage(name)) return concealed(absent, value)

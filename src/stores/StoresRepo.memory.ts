@@ -13,7 +13,7 @@ declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
     /** Encrypted credentials of linked stores. */
     readonly credentials: ReadonlyMap<StoreId, Uint8Array>
-    /** The last tests of these credentials. */
+    /** The last test of each store's credentials. */
     readonly credentialTests: ReadonlyMap<StoreId, CredentialTest>
     /** Domains of stores that are reserved for the account. */
     readonly reservedDomains: ReadonlySet<string>

@@ -161,7 +161,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         for (const [content, rule] of [
           ["{", "is not JSON"],
           ["[]", 'must hold one object, {"key": "text", "other": null}'],
-          ['{"title": 1}', 'must hold text or null for "title"'],
+          ['{"title": 1}', 'must have a text or null as the value of "title"'],
           [Buffer.from([0x22, 0xff, 0x22]), "is not valid UTF-8"]
         ] as const) {
           const path = file("wrong.json", content)

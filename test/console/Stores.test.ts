@@ -269,7 +269,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       )
       // All publishes that wait can be cancelled there.
       const page = yield* assertPage(`/stores/publish?id=${shop.id}`, cookie)
-      assert.include(textOf(page), "but for those of drops. Cancel all publishes that wait")
+      assert.include(textOf(page), "except changes of drops. Cancel all publishes that wait")
       const { hidden } = sectionsOf(page.text, "/stores/cancel-publishes")
       const cancelAll = (form = hidden) => ask("/stores/cancel-publishes", { cookie, form })
       const begun = yield* cancelAll()

@@ -189,7 +189,7 @@ describe.skipIf(adminSchema === undefined)("the first option of a product that i
       })
     )
 
-    it.effect("stays when a publish of its variant that was requested before comes later", () =>
+    it.effect("stays if an earlier publish request of its variant is sent after it", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
         const shop = yield* aLiveProduct
@@ -203,7 +203,7 @@ describe.skipIf(adminSchema === undefined)("the first option of a product that i
       })
     )
 
-    it.effect("may be named Title, and stays when a publish of its variant that was requested before comes later", () =>
+    it.effect("may be named Title, and stays if an earlier publish request of its variant is sent after it", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
         const shop = yield* aLiveProduct

@@ -101,7 +101,7 @@ const bounds = (text: string): ReadonlyArray<readonly [from: number, to: number]
   return found
 }
 
-/** Splits a text without lost parts. */
+/** Splits a text into blocks and the blanks between them. Joined, the parts are the text again. */
 export const sourceOf = (text: string): Source => {
   const pieces = bounds(text).map(([from, to]) => {
     const piece = text.slice(from, to)

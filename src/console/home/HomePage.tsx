@@ -230,7 +230,7 @@ const NeedsYou = ({ counts, drops, hasProducts, incomplete, now, stores, undecid
                 { count: incomplete }
               )}
             </p>
-            <p class="quiet">{t("By the last scan of data health.")}</p>
+            <p class="quiet">{t("As of the last scan of data health.")}</p>
           </Todo>
         ]),
     ...drops

@@ -190,7 +190,7 @@ export const makeReviewForms = Effect.gen(function* () {
   const showImport = yield* makeShowImport
   const { withForm } = yield* makePageHandlers
 
-  /** Carries out a form of an import. `title`: of the page that refuses it because the import is not under review. */
+  /** Carries out a form of an import. `title`: the title of the refusal if the import is not under review. */
   const formOfImport = (
     title: string,
     work: (

@@ -39,7 +39,7 @@ const listCoveredKeys = (entity: Aggregate, imported: StoreEntity, { isComplete,
 }
 
 /**
- * Whether a value that a file lacks counts as unchanged. A file has no titles of variants, so an import derives them
+ * Whether a value counts as unchanged because the file lacks it. A file has no titles of variants, so an import derives them
  * from the options. It has no weight unit for a variant without a weight, and a weight without a unit is in grams.
  */
 const isUntold = (
