@@ -168,14 +168,15 @@ const makeSends = (settings: MailSettings) =>
             // Asks again, because the link may have been used, replaced or withdrawn during the pause.
             const next = Effect.whenEffect(deliverNow(mail, id, later), keepLater(last))
             const renew = Effect.uninterruptible(Effect.ignore(Effect.sandbox(keep(last))))
-            const sent = yield* next.pipe(
+            const nextDelivery = yield* next.pipe(
               repeated.withPermits(1),
               Effect.delay(pause),
               Effect.raceFirst(Effect.forever(Effect.delay(renew, renewal)))
             )
-            if (Option.isNone(sent)) return
-            const isWanted = yield* keepLater(sent.value)
-            if (sent.value.state === "waiting" && isWanted) yield* repeat(mail, id, keep, sent.value, later)
+            if (Option.isNone(nextDelivery)) return
+            const isWanted = yield* keepLater(nextDelivery.value)
+            if (nextDelivery.value.state === "waiting" && isWanted)
+              yield* repeat(mail, id, keep, nextDelivery.value, later)
           })
 
     const send = Effect.fn("Mailer.send")(function* (mail: Mail, keep: (delivery: Delivery) => Effect.Effect<boolean>) {

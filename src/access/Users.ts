@@ -179,11 +179,11 @@ const makeInviteNew = (
      */
     inviteNew: Effect.fn("Users.inviteNew")(function* (
       accountId: AccountId,
-      given: string,
+      rawEmail: string,
       role: Role,
       form?: LinkFormKey
     ) {
-      const email = yield* emailOf(given)
+      const email = yield* emailOf(rawEmail)
       return yield* Effect.gen(function* () {
         const isAdded = yield* add(accountId, email, role)
         const user = yield* Effect.flatMap(users.findInAccount(accountId, email), Effect.orDie)
@@ -334,10 +334,10 @@ const make = Effect.gen(function* () {
      */
     invite: Effect.fn("Users.invite")(function* (
       accountId: AccountId,
-      given: string,
+      rawEmail: string,
       { days = linkDays.password, role }: { readonly role?: Role | undefined; readonly days?: number | undefined } = {}
     ) {
-      const email = yield* emailOf(given)
+      const email = yield* emailOf(rawEmail)
       return yield* Effect.gen(function* () {
         const owner = yield* users.findByEmail(email)
         if (Option.isSome(owner) && owner.value.accountId !== accountId)

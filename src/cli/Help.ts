@@ -151,10 +151,10 @@ export const unknownCommand = (
       if (!names.includes(word)) {
         const edits = (name: string) => editsBetween(word.toLowerCase(), name)
         const [nearest] = names.filter((name) => edits(name) <= 2).sort((left, right) => edits(left) - edits(right))
-        const whole = (name: string) => JSON.stringify([...path, name].join(" "))
+        const quotedPath = (name: string) => JSON.stringify([...path, name].join(" "))
         return [
-          `No command ${whole(word)}.`,
-          ...(nearest === undefined ? [] : [`Did you mean ${whole(nearest)}?`]),
+          `No command ${quotedPath(word)}.`,
+          ...(nearest === undefined ? [] : [`Did you mean ${quotedPath(nearest)}?`]),
           ...(path.length > 0 ? [`Commands of ${path.join(" ")}: ${names.join(", ")}.`] : []),
           ...(path.length === 0 && nearest === undefined ? ["See `catalog --help`."] : [])
         ].join(" ")
@@ -188,10 +188,10 @@ export const wrongChoice = (
       const [, option = "", values = ""] = /^(--\S+) (\S+(?: \| \S+)+)$/.exec(name) ?? []
       return option === "" ? [] : [[option, values.split(" | ")]]
     })
-    const known = new Map([...choices, ...own])
+    const knownOptions = new Map([...choices, ...own])
     for (const [index, word] of args.entries()) {
       const [name = "", value = args[index + 1] ?? ""] = word.split("=", 2)
-      const values = known.get(name)
+      const values = knownOptions.get(name)
       if (values !== undefined && !values.includes(value)) return `${name}: must be one of ${values.join(", ")}`
     }
     return undefined

@@ -400,8 +400,8 @@ export class ServerPools {
     return holds
   }
 
-  private giveBack(given: pg.PoolClient): void {
-    const client = watchedOf(given)
+  private giveBack(poolClient: pg.PoolClient): void {
+    const client = watchedOf(poolClient)
     release(client.holds)
     client.holds = noHolds
     if (client.node !== undefined) {
@@ -410,7 +410,7 @@ export class ServerPools {
     }
     // The fiber of the statement was interrupted.
     if (client.isBusy) this.cancelRunning(client, () => {})
-    const status = given.getTransactionStatus()
+    const status = poolClient.getTransactionStatus()
     // If a rollback was cancelled, the transaction is still open and a statement may still be running. Such a
     // connection must not be used again.
     if (client.isBusy || client.isReadOnly || client.isStuck || status === "T" || status === "E") void client.end()

@@ -121,8 +121,8 @@ export const makeStoreBounds = Effect.map(
   ({ outside }) =>
     (accountId: AccountId, stores: ReadonlyArray<StoreId>, args: unknown): Effect.Effect<BoundedCall> =>
       Effect.gen(function* () {
-        const sent = uuidsIn(args)
-        const absent = yield* outside(accountId, stores, [...sent])
+        const sentIds = uuidsIn(args)
+        const absent = yield* outside(accountId, stores, [...sentIds])
         // All occurrences of an id get the same substitute. Otherwise a hidden id that is given twice would not be refused as a duplicate, as an
         // unknown one is. It is restored in lower case, as answers have ids.
         const substitutes = new Map<string, string>([...absent].map((id) => [id, randomUUID()]))
@@ -137,7 +137,7 @@ export const makeStoreBounds = Effect.map(
             }),
           conceal: (text) =>
             Effect.map(outside(accountId, stores, text.match(uuids) ?? []), (hidden) =>
-              concealed(new Set([...hidden].filter((id) => !sent.has(id))), text)
+              concealed(new Set([...hidden].filter((id) => !sentIds.has(id))), text)
             ),
           restore: (text) => text.replace(uuids, (id) => idOfSubstitute.get(id) ?? id)
         }

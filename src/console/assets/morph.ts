@@ -61,10 +61,10 @@ const remove = (node: ChildNode): void => {
 }
 
 const copyChildren = (from: Element, to: Element): void => {
-  const wanted = new Set([...to.childNodes].map(keyOf))
+  const newKeys = new Set([...to.childNodes].map(keyOf))
   for (const child of [...from.childNodes]) {
     const key = keyOf(child)
-    if (key !== undefined && !wanted.has(key)) remove(child)
+    if (key !== undefined && !newKeys.has(key)) remove(child)
   }
   let at = from.firstChild
   for (const next of [...to.childNodes]) {

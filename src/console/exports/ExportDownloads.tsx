@@ -151,7 +151,8 @@ export const exportDownloads: Surface<ExportJobs | Exports | MerchantLists | Sto
 
     const admit = makeAdmit()
 
-    const storeOf = (given: Parameters, name = "id") => Effect.flatMap(idOf(StoreId, given, name), stores.find)
+    const storeOf = (parameters: Parameters, name = "id") =>
+      Effect.flatMap(idOf(StoreId, parameters, name), stores.find)
 
     const downloadCsv = (request: HttpServerRequest.HttpServerRequest, { domain }: Store, parts: Parts) =>
       download(request, parts, `${domain}-products.csv`, "text/csv; charset=utf-8")

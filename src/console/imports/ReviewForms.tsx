@@ -96,9 +96,9 @@ const incomplete = (t: Words, { removals, storeDomain, undecided }: ReviewIncomp
 }
 
 /** The filter in an address or a form. */
-export const filterOf = (given: Parameters): ListFilter => ({
-  search: given.get("search") ?? "",
-  isUndecided: given.get("only") === undecided
+export const filterOf = (parameters: Parameters): ListFilter => ({
+  search: parameters.get("search") ?? "",
+  isUndecided: parameters.get("only") === undecided
 })
 
 const phaseMessages: Readonly<Record<ImportPhase, string>> = {

@@ -115,8 +115,8 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
         read: Effect.fn("Pictures.read")(function* (path) {
           const signed = readPictureAddress(key, path)
           if (signed === undefined) return yield* Effect.fail("NoSuchPicture" as const)
-          const drawn = URL.canParse(signed.url) ? draw(new URL(signed.url)) : undefined
-          if (drawn !== undefined) return Option.some({ bytes: Buffer.from(drawn), type: "image/svg+xml" })
+          const svg = URL.canParse(signed.url) ? draw(new URL(signed.url)) : undefined
+          if (svg !== undefined) return Option.some({ bytes: Buffer.from(svg), type: "image/svg+xml" })
           const source = sourceOf(platforms, signed)
           const name = hash("sha256", source, "hex")
           const found = yield* readFromDisk(name)
