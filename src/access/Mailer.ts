@@ -32,7 +32,7 @@ const defaultPauses = [1, 5, 15, 60].map((minutes) => Duration.minutes(minutes))
 /** How long a stored result `waiting` is true. The process that has the mail renews it, because the mail is lost when the process ends. */
 export const waitingLasts = Duration.seconds(75)
 const renewal = Duration.seconds(30)
-/** How often, and how many times, a result is stored again that could not be stored: for ten minutes. */
+/** Storing a result is tried again for ten minutes. */
 const keepAgain = { schedule: Schedule.spaced(renewal), times: 20 }
 
 /** Maximum number of mails that wait to be sent again, because they are held in memory. */
@@ -108,8 +108,8 @@ export class Mailer extends Context.Tag("catalog/Mailer")<
     readonly isSet: boolean
     /**
      * Sends a mail, and returns the result of the first attempt after at most 15 s. If the server refuses it for now, or cannot be
-     * reached, this process sends it again after 1, 5, 15 and 60 minutes. `keep` is run after each attempt and stores its result, and
-     * again every 30 s until the next attempt, and before it. False: the mail is not wanted any more, and is not sent again.
+     * reached, this process sends it again after 1, 5, 15 and 60 minutes. `keep` stores the result of each attempt. It runs again every
+     * 30 s until the next attempt, and just before that. If it returns false, the mail is no longer wanted and is not sent again.
      */
     readonly send: (mail: Mail, keep: (delivery: Delivery) => Effect.Effect<boolean>) => Effect.Effect<Delivery>
     /** Makes one attempt, of at most 15 s. `id`: the same for all attempts of a mail. `waiting`: the caller may try again. */

@@ -227,7 +227,7 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
               const after = yield* digests.run({ name: user.userId, preferred: true })(digestPassword(next, cost))
               return yield* passwords.change(user, stored, after)
             })
-            // The second time, if the same form has changed it since the password was checked.
+            // Tried twice: if the same form was sent twice, it may have changed the password between the check and the change.
             if (!((yield* change) || (yield* change))) return yield* new PasswordRefused()
           }),
           requestLink: Effect.fn("SignIns.requestLink")(function* (rawEmail, address) {

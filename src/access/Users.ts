@@ -197,7 +197,7 @@ const makeInviteNew = (
         return Option.isSome(made) ? made.value : yield* ValidationFailed.at("email", "is in the team already")
       }).pipe(transaction.run)
     }),
-    /** Counts a mail with a link. The reason why it must not be sent: the account has sent 50 in an hour. */
+    /** Counts a mail with a link. Returns why it must not be sent, if the account has sent 50 in an hour. */
     countLinkMail: (accountId: AccountId): Effect.Effect<Option.Option<string>> =>
       Effect.map(
         users.countAttempt("link-mail", hashOf(accountId), { maxAttempts: maxLinkMails, windowSeconds: hourSeconds }),

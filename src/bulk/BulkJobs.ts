@@ -70,7 +70,7 @@ const makeReads = Effect.gen(function* () {
   const decideDeletions = makeDecideDeletions(catalog, entityUses)
   const decideRemovals = makeDecideRemovals(catalog)
 
-  /** How a step decides about each of its entities, the changes that it makes along with them, and the media that it refuses along. */
+  /** `decide`: changes or refuses each entity of a step. `along`: further changes of the step. `kept`: media that it does not delete. */
   const decisionsOf = (
     accountId: AccountId,
     { change, kind }: BulkWork,

@@ -164,7 +164,7 @@ export const unknownCommand = (
     return undefined
   })
 
-/** The options of every command that have one of a list of values. */
+/** The global options whose values must be in a list of choices. */
 const choices: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["--completions", ["sh", "bash", "fish", "zsh"]],
   ["--log-level", LogLevel.allLevels.map(({ _tag }) => _tag.toLowerCase())]
@@ -175,8 +175,8 @@ const optionsOf = (root: CommandDescriptor.Command<unknown>, args: ReadonlyArray
   Effect.map(helpFor(root, args), ({ helpDoc }) => under(helpDoc, "OPTIONS").flatMap((part) => entriesOf(part)))
 
 /**
- * The error message if an option that has one of a list of values has another one. The library's own message does not name the option,
- * and it would look for a command of the name of a wrong level.
+ * The error message if the value of an option is not in its list of choices. The library's own message does not name the option, and
+ * the library would take a wrong log level for the name of a command.
  */
 export const wrongChoice = (
   { descriptor }: Pick<Command.Command<"catalog", never, never, unknown>, "descriptor">,

@@ -98,7 +98,7 @@ const fitRecord = (record: Json, characters: number, longest: number): FittedRec
   return smallest
 }
 
-/** Maximum characters of a value in an answer. `isAsked`: the call selects the value by `attributes` or `fields`. */
+/** Maximum characters of a value in an answer. `isSelected`: the call selects the value by `attributes` or `fields`. */
 export const longestOf = (isSelected: boolean): number => (isSelected ? longestSelectedValue : longestValue)
 
 /** The JSON of one record. If it is too long, it is cut, and `truncated_keys` names what was cut. */

@@ -111,7 +111,7 @@ const as =
       version === undefined ? identity : readingAt(actor.accountId, version)
     )
 
-/** As `as`, for what the SDK calls outside of the request's fiber: otherwise lines of the log would not have its id. */
+/** Runs effects that the SDK calls outside of the request's fiber. Their log lines get the id of the request. */
 const inLibrary =
   (caller: Caller) =>
   <A, E>(effect: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E> =>

@@ -32,7 +32,7 @@ const uuid = new RegExp(`^${uuids.source}$`)
 const idArguments = /(?:^|_)(?:channel|master|collection)_ids?$/
 
 /** Members that list the stores of a record, or the changes of a drop. If all items of such a list are hidden, so is the record. */
-const homes = new Set(["channels", "channel_ids", "changes"])
+const listsOfStores = new Set(["channels", "channel_ids", "changes"])
 
 /** The member of a row that says in a sentence why it was refused, which may name other masters. */
 const isMessage = (name: string) => name === "message"
@@ -80,7 +80,13 @@ const without = (absent: ReadonlySet<string>, value: unknown, name = ""): unknow
   for (const [name, member] of Object.entries(value)) {
     const left = without(absent, member, name)
     if (left === gone) return gone
-    if (homes.has(name) && Array.isArray(member) && Array.isArray(left) && member.length > 0 && left.length === 0)
+    if (
+      listsOfStores.has(name) &&
+      Array.isArray(member) &&
+      Array.isArray(left) &&
+      member.length > 0 &&
+      left.length === 0
+    )
       return gone
     members.push([name, left])
   }

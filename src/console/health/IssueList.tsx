@@ -70,7 +70,7 @@ type Query = Effect.Effect.Success<ReturnType<typeof queryIn>>
 
 const queryIn = (parameters: Parameters) =>
   Effect.map(decoded(IssuesParams, ["section", "page", "store_id", "locale", "field"], parameters), (query) =>
-    // The filters keep the field if somebody chooses another list, and issues of this one have no fields.
+    // Issues of unused media have no fields, but the filters keep the field of the list that was shown before.
     query.section === "media-unused" ? { ...query, field: undefined } : query
   )
 

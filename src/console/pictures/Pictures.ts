@@ -21,11 +21,11 @@ export class DrawnPictures extends Context.Reference<DrawnPictures>()("catalog/D
 
 /** Maximum bytes of the pictures on disk. The ones that were not used for longest are deleted. */
 const maxDiskBytes = 256 * 1_048_576
-/** Maximum number of hosts' pictures that are fetched at the same time. */
+/** Maximum number of pictures that are fetched from hosts at the same time. */
 const maxFetches = 8
 /**
- * Maximum number of these for one account. The places are given in the order in which pictures were asked for, so slow hosts of one
- * account delay the pictures of others by a few fetches at most.
+ * Maximum number of pictures that are fetched at the same time for one account. Pictures are fetched in the order of their requests, so
+ * slow hosts of one account delay the pictures of others by a few fetches at most.
  */
 const maxFetchesOfAccount = maxFetches / 2
 /** Maximum number of pictures of one account that wait for one of its fetches. */
