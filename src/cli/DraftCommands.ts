@@ -93,7 +93,7 @@ const readEdits = (path: string) =>
 
 const linesOf = (state: DraftState, before: number) => [
   state.draft_revision === before
-    ? `Nothing changed: draft revision ${before}.`
+    ? `Nothing changed: the draft still has revision ${before}.`
     : `Saved ${state.entity_type} ${state.entity_id}: draft revision ${state.draft_revision}, ${state.pending_publish ? "waiting to be published" : "nothing to publish"}.`
 ]
 

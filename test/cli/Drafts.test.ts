@@ -51,7 +51,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         )
         assert.strictEqual(
           yield* said("draft", "set", id.toUpperCase(), "--revision", "2", "title=A = b"),
-          "Nothing changed: draft revision 2."
+          "Nothing changed: the draft still has revision 2."
         )
         const values = file("values.json", JSON.stringify({ description_html: "<p>two\nlines</p>", vendor: "Tern" }))
         assert.strictEqual(
