@@ -42,7 +42,7 @@ export type PublicationOutcome =
 /** The codes of failures after which it is not known whether the store has taken values. */
 const unknownCodes: ReadonlySet<string> = new Set([outcomeUnknown, interrupted])
 
-/** The outcomes of attempts after which it is not known either. Later attempts may have failed for another reason. */
+/** The outcomes of earlier attempts after which it is not known either, although a later attempt may have failed for another reason. */
 const unknownOutcomes: ReadonlySet<AttemptOutcome> = new Set(["unknown", "interrupted", "lost"])
 
 /** Whether the store may have taken values of a failed publication. */
