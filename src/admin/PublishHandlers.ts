@@ -55,9 +55,9 @@ export const PublishHandlers = PublishRpcs.toLayer(
     const stores = yield* Stores
 
     /** The typed store or, without one, all stores that have the entity. */
-    const targets = (id: EntityId, named: Option.Option<string>) =>
+    const targets = (id: EntityId, domain: Option.Option<string>) =>
       Effect.gen(function* () {
-        if (named._tag === "Some") return [yield* findStore(named.value)]
+        if (domain._tag === "Some") return [yield* findStore(domain.value)]
         yield* drafts.get(id, null)
         const on = yield* Effect.filter(yield* stores.list, (store) => Effect.isSuccess(drafts.get(id, store.id)))
         if (on.length === 0)
@@ -68,9 +68,9 @@ export const PublishHandlers = PublishRpcs.toLayer(
       })
 
     /** The named store or, without a name, all stores with a platform whose counts are meant. */
-    const storesWith = (named: Option.Option<string>, isMeant: (counts: PublishCounts) => boolean) =>
+    const storesWith = (domain: Option.Option<string>, isMeant: (counts: PublishCounts) => boolean) =>
       Effect.gen(function* () {
-        if (named._tag === "Some") return [yield* findStore(named.value)]
+        if (domain._tag === "Some") return [yield* findStore(domain.value)]
         const counts = yield* stores.publishCounts
         return (yield* stores.list).filter(
           ({ id, platform }) => platform !== filesOnly && isMeant(counts.get(id) ?? nothingToCount)
@@ -96,8 +96,8 @@ export const PublishHandlers = PublishRpcs.toLayer(
             Effect.map(drafts.get(id, store.id), (draft) => draft.last_publish_status === "pending")
           const pending = named._tag === "Some" ? all : yield* Effect.filter(all, isPending)
           // Without a publish that waits, the first store says so.
-          const meant = pending.length > 0 ? pending : all.slice(0, 1)
-          const ended = yield* Effect.forEach(meant, (store) =>
+          const cancelledStores = pending.length > 0 ? pending : all.slice(0, 1)
+          const ended = yield* Effect.forEach(cancelledStores, (store) =>
             Effect.map(publishing.cancel(id, store.id), (outcome) => cancelledOn(store, outcome))
           )
           return { entity_id: id, stores: ended }

@@ -98,7 +98,7 @@ export const makeMerchantConditions = (sql: SqlClient) => {
   }
 
   /** Hides a condition from the planner. The facets say the same; with both, the planner would expect far too few rows. */
-  const hidden = (condition: Fragment) => sql`CASE WHEN ${condition} THEN true ELSE false END`
+  const hideFromPlanner = (condition: Fragment) => sql`CASE WHEN ${condition} THEN true ELSE false END`
 
   return {
     /** For entities that are read in the order of the list. Empty without filters. */
@@ -116,7 +116,9 @@ export const makeMerchantConditions = (sql: SqlClient) => {
     ofCandidates: (accountId: AccountId, kind: EntityKind, filters: WindowFilters): ReadonlyArray<Fragment> => {
       const values = valuesOf(filters)
       const hasFacets = kind === "product" && values.length > 0
-      const checked = values.filter(({ isExact }) => !(hasFacets && isExact)).map(({ condition }) => hidden(condition))
+      const checked = values
+        .filter(({ isExact }) => !(hasFacets && isExact))
+        .map(({ condition }) => hideFromPlanner(condition))
       return [
         ...(hasFacets
           ? [

@@ -21,7 +21,7 @@ export type WindowFilters = Omit<MerchantFilters, "search"> & { readonly needles
  */
 export type Place = number | readonly [title: string, id: EntityId]
 
-/** A page of a list. */
+/** The request for a page of a list. */
 export interface WindowQuery {
   /** Only entities after this place, which is of the same order. */
   readonly from: Place | undefined
@@ -133,14 +133,14 @@ const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantLists
       if (!hasIndex) return yield* inOrderOf(maxLooked)
       const later = from === undefined ? null : yield* inOrderOf(windowSize)
       if (later?.last === null) return later
-      const known = yield* few
-      if (known.isAll) return known
+      const fewMatches = yield* few
+      if (fewMatches.isAll) return fewMatches
       const found = maxFew
-      if (isInOrder) return { ...known, found }
+      if (isInOrder) return { ...fewMatches, found }
       const window = later ?? (yield* inOrderOf(windowSize))
       if (window.isAll) return window
       if (window.last === null) return { ...window, found }
-      const bound = known.places[limit]
+      const bound = fewMatches.places[limit]
       if (limit > maxFew) return { ...(yield* inOrderOf(maxLooked)), found }
       return { ...(yield* withRoom(upTo(bound && placeOf(bound)))), found }
     }).pipe(

@@ -120,12 +120,14 @@ const scan = Command.make(
           incomplete: "The scan ended without a result: scan again."
         }).pipe(Effect.map(({ snapshot }) => snapshot))
       )
-      const whole = toScan.filter((each) => Option.isSome(store) && !isPerStore(each))
+      const accountWide = toScan.filter((each) => Option.isSome(store) && !isPerStore(each))
       yield* answer(json, { dimensions }, [
         ...tableOf(dimensions),
-        ...(whole.length === 0
+        ...(accountWide.length === 0
           ? []
-          : [`Scanned for the whole account, because these dimensions do not exist per store: ${whole.join(", ")}.`]),
+          : [
+              `Scanned for the whole account, because these dimensions do not exist per store: ${accountWide.join(", ")}.`
+            ]),
         ...when(dimensions, account)
       ])
     }).pipe(withAdmin)

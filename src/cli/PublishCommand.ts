@@ -17,12 +17,12 @@ const store = Options.optional(
 
 /** Prints once for each store that its publish waits: the command may wait for hours. */
 const tellWaiting = () => {
-  const told = new Set<string>()
+  const printedDomains = new Set<string>()
   return (event: PublishEvent) =>
     Effect.forEach(
-      event._tag === "Done" ? [] : event.waiting.filter(({ store_domain }) => !told.has(store_domain)),
+      event._tag === "Done" ? [] : event.waiting.filter(({ store_domain }) => !printedDomains.has(store_domain)),
       ({ message, store_domain }) => {
-        told.add(store_domain)
+        printedDomains.add(store_domain)
         return Effect.zipRight(draw(""), Console.error(`${store_domain}: waiting. ${message}`))
       },
       { discard: true }

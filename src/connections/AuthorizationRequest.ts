@@ -6,7 +6,7 @@ import { shortName, type Tier, tierOfQuery, tierOfScope } from "./Tier.ts"
 export interface Parameters {
   readonly get: (name: string) => string | undefined
   readonly names: ReadonlyArray<string>
-  /** Names that are given more than once. */
+  /** Parameters that occur more than once. */
   readonly repeated: ReadonlyArray<string>
   /** Whether a name or a value has U+0000 (NUL), which PostgreSQL cannot store. */
   readonly hasNul: boolean

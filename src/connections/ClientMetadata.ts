@@ -27,16 +27,16 @@ const metadata = (description: string) => Either.left(OAuthRefused.because("inva
 const redirect = (description: string) => Either.left(OAuthRefused.because("invalid_redirect_uri", description))
 
 /** The client's name as pages show it, on one line. An empty name is replaced by the host of the redirect URI. */
-const nameOf = (given: string | undefined, redirectUri: string): string => {
-  const visible = (given ?? "").toWellFormed().replaceAll(invisible, " ").replaceAll(stacked, "$1")
+const nameOf = (rawName: string | undefined, redirectUri: string): string => {
+  const visible = (rawName ?? "").toWellFormed().replaceAll(invisible, " ").replaceAll(stacked, "$1")
   const shown = visible.replaceAll(/\s+/g, " ").trim()
   const cut = [...shown].slice(0, maxNameCharacters).join("").trim()
   return cut === "" ? destinationOf(redirectUri) : cut
 }
 
-/** Whether a list contains only values of `known`. An absent list is fine, because RFC 7591 defines a default. */
-const isWithin = (value: unknown, known: ReadonlyArray<string>) =>
-  value === undefined || (isTexts(value) && value.length > 0 && value.every((each) => known.includes(each)))
+/** Whether a list contains only values of `allowed`. An absent list is fine, because RFC 7591 defines a default. */
+const isWithin = (value: unknown, allowed: ReadonlyArray<string>) =>
+  value === undefined || (isTexts(value) && value.length > 0 && value.every((each) => allowed.includes(each)))
 
 /**
  * Reads a registration (RFC 7591). Unknown members are ignored, and so are members about secrets and authentication, because

@@ -159,7 +159,7 @@ export const runUnlessEmpty = <Row>(
   statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
 ) => (rows.length === 0 ? Effect.void : statement(rows))
 
-/** Number of rows that one statement writes: more could take longer than a statement may. A collection has up to a million members. */
+/** Maximum number of rows that one statement writes, so that it ends before its deadline. A collection has up to a million members. */
 const rowsPerStatement = 10_000
 
 /** As `runUnlessEmpty`, several times if there are many rows. */

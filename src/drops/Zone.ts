@@ -38,9 +38,11 @@ const dayMillis = 86_400_000
 /** The text as if it were UTC, in milliseconds. Undefined: it is not an existing date and time of the years 1 to 9998. */
 const millisOf = (text: string) => {
   if (!local.test(text)) return undefined
-  const whole = `${text.slice(0, 16)}:${text.slice(17, 19) || "00"}`
-  const millis = Date.parse(`${whole}Z`)
-  return Number.isNaN(millis) || new Date(millis).toISOString().slice(0, 19) !== whole || /^(?:0000|9999)/.test(text)
+  const withSeconds = `${text.slice(0, 16)}:${text.slice(17, 19) || "00"}`
+  const millis = Date.parse(`${withSeconds}Z`)
+  return Number.isNaN(millis) ||
+    new Date(millis).toISOString().slice(0, 19) !== withSeconds ||
+    /^(?:0000|9999)/.test(text)
     ? undefined
     : millis
 }

@@ -26,7 +26,7 @@ const notHttp = ValidationFailed.at("", "the request is not well-formed HTTP/1.1
 /** The text after a request's target. A header does not contain it by accident. */
 const endOfTarget = " HTTP/1.1\r\n"
 
-/** Tells from the bytes after the long word whether target or headers are too large. Text: undecided; prepend it to the next bytes. */
+/** Tells from the bytes after an overlong word whether the target or the headers are too large. A text: undecided, prepend it to the next bytes. */
 const overflowOf = (text: string): UriTooLong | HeadersTooLarge | string => {
   const end = text.search(/[ \r\n]/)
   if (end === -1) return ""

@@ -111,7 +111,7 @@ const as =
       version === undefined ? identity : readingAt(actor.accountId, version)
     )
 
-/** As `as`, for what the SDK calls outside of the request's fiber: otherwise lines of the log would not have its id. */
+/** Runs effects that the SDK calls outside of the request's fiber. Their log lines get the id of the request. */
 const inLibrary =
   (caller: Caller) =>
   <A, E>(effect: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E> =>
@@ -182,7 +182,7 @@ export const makeMcpServer = Effect.gen(function* () {
 
   const throughSdk = (
     message: unknown,
-    sent: SentHeaders,
+    sentHeaders: SentHeaders,
     caller: Caller,
     instructions: string
   ): Effect.Effect<Answer> =>
@@ -203,7 +203,7 @@ export const makeMcpServer = Effect.gen(function* () {
         }
       }
       const headers = new Headers({ "content-type": "application/json", accept: "application/json, text/event-stream" })
-      for (const name of protocolHeaders) if (sent[name] !== undefined) headers.set(name, sent[name])
+      for (const name of protocolHeaders) if (sentHeaders[name] !== undefined) headers.set(name, sentHeaders[name])
       const response = await handler.fetch(new Request(`${baseUrl}/mcp`, { method: "POST", headers, signal }), {
         parsedBody: message,
         // The handlers do not need the access token, so it is not passed on.

@@ -32,7 +32,7 @@ const uuid = new RegExp(`^${uuids.source}$`)
 const idArguments = /(?:^|_)(?:channel|master|collection)_ids?$/
 
 /** Members that list the stores of a record, or the changes of a drop. If all items of such a list are hidden, so is the record. */
-const homes = new Set(["channels", "channel_ids", "changes"])
+const listsOfStores = new Set(["channels", "channel_ids", "changes"])
 
 /** The member of a row that says in a sentence why it was refused, which may name other masters. */
 const isMessage = (name: string) => name === "message"
@@ -71,7 +71,7 @@ const gone = Symbol("gone")
 /** Members that hold ids. Other texts of the catalog may look like ids, but are never removed. */
 const idMembers = /(?:^|_)ids?$/
 
-/** Removes the hidden parts of a value. Returns `gone` if all of it is hidden. `name`: of the member that has the value. */
+/** Removes the hidden parts of a value. Returns `gone` if all of it is hidden. `name`: the member that holds the value. */
 const without = (absent: ReadonlySet<string>, value: unknown, name = ""): unknown => {
   if (Array.isArray(value)) return value.map((item) => without(absent, item, name)).filter((item) => item !== gone)
   if (typeof value === "string" && isMessage(name)) return concealed(absent, value)
@@ -80,7 +80,13 @@ const without = (absent: ReadonlySet<string>, value: unknown, name = ""): unknow
   for (const [name, member] of Object.entries(value)) {
     const left = without(absent, member, name)
     if (left === gone) return gone
-    if (homes.has(name) && Array.isArray(member) && Array.isArray(left) && member.length > 0 && left.length === 0)
+    if (
+      listsOfStores.has(name) &&
+      Array.isArray(member) &&
+      Array.isArray(left) &&
+      member.length > 0 &&
+      left.length === 0
+    )
       return gone
     members.push([name, left])
   }
@@ -121,8 +127,8 @@ export const makeStoreBounds = Effect.map(
   ({ outside }) =>
     (accountId: AccountId, stores: ReadonlyArray<StoreId>, args: unknown): Effect.Effect<BoundedCall> =>
       Effect.gen(function* () {
-        const sent = uuidsIn(args)
-        const absent = yield* outside(accountId, stores, [...sent])
+        const sentIds = uuidsIn(args)
+        const absent = yield* outside(accountId, stores, [...sentIds])
         // All occurrences of an id get the same substitute. Otherwise a hidden id that is given twice would not be refused as a duplicate, as an
         // unknown one is. It is restored in lower case, as answers have ids.
         const substitutes = new Map<string, string>([...absent].map((id) => [id, randomUUID()]))
@@ -137,7 +143,7 @@ export const makeStoreBounds = Effect.map(
             }),
           conceal: (text) =>
             Effect.map(outside(accountId, stores, text.match(uuids) ?? []), (hidden) =>
-              concealed(new Set([...hidden].filter((id) => !sent.has(id))), text)
+              concealed(new Set([...hidden].filter((id) => !sentIds.has(id))), text)
             ),
           restore: (text) => text.replace(uuids, (id) => idOfSubstitute.get(id) ?? id)
         }

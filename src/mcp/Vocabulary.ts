@@ -205,15 +205,15 @@ export const inOneLine = (text: string): string => text.replace(/[\p{C}\p{Z}]+/g
 export const quoted = (text: string, maxCharacters: number): string =>
   JSON.stringify(cutText(inOneLine(text).toWellFormed(), maxCharacters))
 
-/** The issue of an unknown name. `path`: the object that has it; `known`: the names that it could have. */
+/** The issue of an unknown name. `path`: the object that has it; `knownNames`: the names that it could have. */
 export const notKnown = (
   name: string,
-  known: ReadonlyArray<string>,
+  knownNames: ReadonlyArray<string>,
   path: ReadonlyArray<PropertyKey> = []
 ): Misfit => ({
   // An empty name is shown as two quotes.
   path: [...path, toSafeText(name) || '""'],
-  message: `is unknown; allowed here: ${known.length === 0 ? "nothing" : known.join(", ")}`
+  message: `is unknown; allowed here: ${knownNames.length === 0 ? "nothing" : knownNames.join(", ")}`
 })
 
 /** Returns a message from one of our schemas. Undefined if Effect generated it, because such a message repeats the value. */
@@ -234,7 +234,7 @@ const badText = (text: string): string | undefined =>
  * Translates arguments to REST's names along the schema. Unknown members and text that cannot be stored are issues. A member
  * whose annotation has a schema of its own is decoded by that schema.
  */
-export const fromConnector = (ast: SchemaAST.AST, given: unknown): DecodedArguments => {
+export const fromConnector = (ast: SchemaAST.AST, toolArguments: unknown): DecodedArguments => {
   const misfits: Array<Misfit> = []
   const walk = (ast: SchemaAST.AST, value: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
     const inner = wire(ast)
@@ -293,7 +293,7 @@ export const fromConnector = (ast: SchemaAST.AST, given: unknown): DecodedArgume
         return value
     }
   }
-  return { value: walk(ast, given, []), misfits }
+  return { value: walk(ast, toolArguments, []), misfits }
 }
 
 /** The paths and names of members that the connector would rename to a name that their object already has. */

@@ -249,7 +249,7 @@ const isTextType = (itemType: string) => textTypes.has(itemType) || itemType.end
 /** An item of a list as the value of a single field. */
 export const textOfItem = (item: unknown): string => (Predicate.isString(item) ? item : JSON.stringify(item))
 
-/** The begin of a problem that an item of a list has. Other problems have no subject. */
+/** The first words of a message about an item of a list. Messages about a whole value have no such subject. */
 export const eachItem = "each item"
 
 const misfitBy = (types: TypeRules, rule: KeyRule, value: string): string | undefined => {

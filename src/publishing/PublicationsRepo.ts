@@ -179,8 +179,8 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       delaySeconds: number
     ) => Effect.Effect<boolean>
     /**
-     * Saves that the platform failed for a publication, if it did not fail for another one that is open since the platform has answered
-     * last. False: it did, so the failure belongs to the platform.
+     * Saves that the platform failed for this publication alone. False: since the platform last answered, it has failed for another open
+     * publication too, so the failure belongs to the platform.
      */
     readonly failsAlone: (claimed: ClaimedPublication) => Effect.Effect<boolean>
     /**

@@ -42,7 +42,7 @@ export type PublicationOutcome =
 /** The codes of failures after which it is not known whether the store has taken values. */
 const unknownCodes: ReadonlySet<string> = new Set([outcomeUnknown, interrupted])
 
-/** The outcomes of attempts after which it is not known either. Later attempts may have failed for another reason. */
+/** The outcomes of earlier attempts after which it is not known either, although a later attempt may have failed for another reason. */
 const unknownOutcomes: ReadonlySet<AttemptOutcome> = new Set(["unknown", "interrupted", "lost"])
 
 /** Whether the store may have taken values of a failed publication. */
@@ -182,7 +182,7 @@ export const makeFinishPublication = Effect.gen(function* () {
         ],
         Effect.gen(function* () {
           yield* Effect.forEach(following, (each) => repo.insert(accountId, each))
-          // The history has the requests of entities that were left out already.
+          // Entities that were left out have their request in the history already.
           const takenBack = following.filter((each) => each.entityId === entityId)
           yield* history.recordPublishes(accountId, actor, dropId, [
             ...toPublishEvents({ ...claimed, content }, entityIds.filter(isThere), action, error).map((event) =>
@@ -201,8 +201,8 @@ export const makeFinishPublication = Effect.gen(function* () {
     transaction.run(saveOutcome(claimed, content, end, outcome)).pipe(
       Effect.tap((isSaved) => Effect.sync(() => isSaved && metrics.publishAttempts.of(end.outcome).add(1))),
       Effect.tap((isSaved) => (isSaved ? faults.at("settled") : Effect.void)),
-      // The platform answers again, so no other publish need wait until its pause ends. Only after one that met the outage itself: it is
-      // among the first to be tried again, and many others may have been requested in the outage.
+      // The platform answers again, so the other delayed publishes of the store are tried at once. Only a publish that was tried
+      // in the outage does this: it is tried again first, and each of the others would repeat the statement for nothing.
       Effect.tap((isSaved) =>
         isSaved && outcome._tag === "Published" && isDelayed(claimed.error) && claimed.givenBack > 0
           ? transaction.run(repo.hasten(claimed.accountId, claimed.storeId, null))

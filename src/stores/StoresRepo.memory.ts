@@ -13,7 +13,7 @@ declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
     /** Encrypted credentials of linked stores. */
     readonly credentials: ReadonlyMap<StoreId, Uint8Array>
-    /** The last tests of these credentials. */
+    /** The last test of each store's credentials. */
     readonly credentialTests: ReadonlyMap<StoreId, CredentialTest>
     /** Domains of stores that are reserved for the account. */
     readonly reservedDomains: ReadonlySet<string>
@@ -213,17 +213,17 @@ const countsOf = (account: MemoryAccount | undefined): ReadonlyMap<StoreId, Publ
   const linked = versions.filter(({ storeId }) => account?.stores.has(storeId))
   return new Map(
     [...new Set(linked.map(({ storeId }) => storeId))].map((id) => {
-      const here = linked.filter(({ storeId }) => storeId === id)
-      const standing = (status: PublishStatus) =>
-        here.filter(({ lastPublishStatus }) => lastPublishStatus === status).length
+      const storeVersions = linked.filter(({ storeId }) => storeId === id)
+      const countWith = (status: PublishStatus) =>
+        storeVersions.filter(({ lastPublishStatus }) => lastPublishStatus === status).length
       return [
         id,
         {
-          neverPublished: standing("never_published"),
-          pending: standing("pending"),
-          published: standing("published"),
-          failed: standing("failed"),
-          pendingPublish: here.filter(({ pendingPublish }) => pendingPublish).length
+          neverPublished: countWith("never_published"),
+          pending: countWith("pending"),
+          published: countWith("published"),
+          failed: countWith("failed"),
+          pendingPublish: storeVersions.filter(({ pendingPublish }) => pendingPublish).length
         }
       ]
     })

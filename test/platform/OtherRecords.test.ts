@@ -64,67 +64,70 @@ const newProduct = (storeId: StoreId, handle: string, sku: string) =>
 
 const titlesOf = ({ shop }: RefreshedShop) => [...shop.products.values()].map(({ values }) => values.title)
 
-describe.skipIf(!serverAnswers || adminSchema === undefined)("a record of a shop that the catalog has", () => {
-  layer(layerMerchants, { excludeTestServices: true })((it) => {
-    it.effect("is not replaced by a new product with the same SKU, which becomes another product", () =>
-      inShop((merchant) =>
-        Effect.gen(function* () {
-          const { storeId } = merchant
-          assert.strictEqual(yield* publishDraft(yield* newProduct(storeId, "another", "MUG"), storeId), "published")
-          assert.deepStrictEqual(titlesOf(merchant), ["Mug", "Bowl", "Another"])
-        })
+describe.skipIf(!serverAnswers || adminSchema === undefined)(
+  "a shop's record that belongs to an entity of the catalog",
+  () => {
+    layer(layerMerchants, { excludeTestServices: true })((it) => {
+      it.effect("is not replaced by a new product with the same SKU, which becomes another product", () =>
+        inShop((merchant) =>
+          Effect.gen(function* () {
+            const { storeId } = merchant
+            assert.strictEqual(yield* publishDraft(yield* newProduct(storeId, "another", "MUG"), storeId), "published")
+            assert.deepStrictEqual(titlesOf(merchant), ["Mug", "Bowl", "Another"])
+          })
+        )
       )
-    )
 
-    it.effect("is not replaced by a new product with the same handle, which the shop refuses", () =>
-      inShop((merchant) =>
-        Effect.gen(function* () {
-          const { storeId } = merchant
-          assert.strictEqual(yield* publishDraft(yield* newProduct(storeId, "bowl", "OTHER"), storeId), "failed")
-          assert.deepStrictEqual(titlesOf(merchant), ["Mug", "Bowl"])
-        })
+      it.effect("is not replaced by a new product with the same handle, which the shop refuses", () =>
+        inShop((merchant) =>
+          Effect.gen(function* () {
+            const { storeId } = merchant
+            assert.strictEqual(yield* publishDraft(yield* newProduct(storeId, "bowl", "OTHER"), storeId), "failed")
+            assert.deepStrictEqual(titlesOf(merchant), ["Mug", "Bowl"])
+          })
+        )
       )
-    )
 
-    it.effect("is not replaced by a new variant of its product with the same SKU", () =>
-      inShop(({ shop, storeId }) =>
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const [live] = firstProduct(shop).variantList
-          const [product] = yield* sql<{ readonly id: EntityId }>`
+      it.effect("is not replaced by a new variant of its product with the same SKU", () =>
+        inShop(({ shop, storeId }) =>
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const [live] = firstProduct(shop).variantList
+            const [product] = yield* sql<{ readonly id: EntityId }>`
             SELECT entity_id AS id FROM store_version WHERE store_id = ${storeId} AND platform_id = ${firstProduct(shop).id}`
-          assert(live !== undefined && product !== undefined)
-          const id = yield* newId
-          yield* (yield* Drafts).create(
-            NewEntity.Variant({
-              id,
-              productId: product.id,
-              attributes: [
-                { key: "sku", value: "MUG" },
-                { key: "price", value: "9.00" }
-              ],
-              optionValues: ["L"],
-              firstOption: null
-            })
-          )
-          assert.strictEqual(yield* publishDraft(id, storeId), "published")
-          assert.deepInclude(live, { price: "5.00", options: [{ name: "Size", value: "S" }] })
-          assert.lengthOf(firstProduct(shop).variantList, 2)
-        })
+            assert(live !== undefined && product !== undefined)
+            const id = yield* newId
+            yield* (yield* Drafts).create(
+              NewEntity.Variant({
+                id,
+                productId: product.id,
+                attributes: [
+                  { key: "sku", value: "MUG" },
+                  { key: "price", value: "9.00" }
+                ],
+                optionValues: ["L"],
+                firstOption: null
+              })
+            )
+            assert.strictEqual(yield* publishDraft(id, storeId), "published")
+            assert.deepInclude(live, { price: "5.00", options: [{ name: "Size", value: "S" }] })
+            assert.lengthOf(firstProduct(shop).variantList, 2)
+          })
+        )
       )
-    )
 
-    it.effect("is not replaced by a new collection with the same handle", () =>
-      inShop(({ shop, storeId }) =>
-        Effect.gen(function* () {
-          const id = yield* newId
-          const attributes = ["title", "handle"].map((key) => ({ key, value: key === "title" ? "Our sale" : "sale" }))
-          yield* (yield* Drafts).create(NewEntity.Collection({ id, attributes, storeIds: [storeId] }))
-          yield* publishDraft(id, storeId)
-          const titles = [...shop.collections.values()].map(({ values }) => values.title)
-          assert.strictEqual(titles[0], "Sale")
-        })
+      it.effect("is not replaced by a new collection with the same handle", () =>
+        inShop(({ shop, storeId }) =>
+          Effect.gen(function* () {
+            const id = yield* newId
+            const attributes = ["title", "handle"].map((key) => ({ key, value: key === "title" ? "Our sale" : "sale" }))
+            yield* (yield* Drafts).create(NewEntity.Collection({ id, attributes, storeIds: [storeId] }))
+            yield* publishDraft(id, storeId)
+            const titles = [...shop.collections.values()].map(({ values }) => values.title)
+            assert.strictEqual(titles[0], "Sale")
+          })
+        )
       )
-    )
-  })
-})
+    })
+  }
+)

@@ -47,8 +47,8 @@ const unread =
   /<!--[\s\S]*?(?:-->|$)|<(script|style|title|template|textarea|iframe|noscript|select|svg|math)\b[\s\S]*?(?:<\/\1\s*>|$)/gi
 
 /**
- * Pasted HTML without what browsers report while they read it, although nothing of it runs: scripts, handlers of events and styles.
- * The sanitiser still decides what is safe.
+ * Removes scripts, event handlers and styles from pasted HTML. They would not run, but browsers report them as violations of the
+ * page's Content-Security-Policy when the HTML is parsed. The sanitiser still decides what is safe.
  */
 export const withoutReports = (html: string): string =>
   html
@@ -63,7 +63,7 @@ export const withoutReports = (html: string): string =>
       return `<${slash}${name}${words.join("")}>`
     })
 
-/** The same for texts that browsers show the same. `html`: as browsers write it. */
+/** Equal for two texts that browsers show alike. `html`: as browsers serialize it. */
 const keyOf = (html: string): string =>
   html
     .replace(/[ \t\r\n\f]+/g, " ")
@@ -101,7 +101,7 @@ const bounds = (text: string): ReadonlyArray<readonly [from: number, to: number]
   return found
 }
 
-/** Splits a text without lost parts. */
+/** Splits a text into blocks and the blanks between them. Joined, the parts are the text again. */
 export const sourceOf = (text: string): Source => {
   const pieces = bounds(text).map(([from, to]) => {
     const piece = text.slice(from, to)

@@ -95,7 +95,7 @@ const makePalette = (): HTMLDialogElement => {
 
   let shown: ReadonlyArray<Command> = []
   let chosen = 0
-  let asked: AbortController | undefined
+  let pendingSearch: AbortController | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   const mark = () => {
     for (const [index, item] of [...list.children].entries()) {
@@ -118,7 +118,7 @@ const makePalette = (): HTMLDialogElement => {
   }
   const ask = async (search: string, pages: ReadonlyArray<Command>) => {
     const request = new AbortController()
-    asked = request
+    pendingSearch = request
     try {
       const results = [...pages, ...(await found(search, request.signal))]
       if (request.signal.aborted) return
@@ -131,7 +131,7 @@ const makePalette = (): HTMLDialogElement => {
   }
   const forget = () => {
     clearTimeout(timer)
-    asked?.abort()
+    pendingSearch?.abort()
     status.textContent = ""
   }
   input.addEventListener("input", () => {

@@ -96,9 +96,9 @@ const incomplete = (t: Words, { removals, storeDomain, undecided }: ReviewIncomp
 }
 
 /** The filter in an address or a form. */
-export const filterOf = (given: Parameters): ListFilter => ({
-  search: given.get("search") ?? "",
-  isUndecided: given.get("only") === undecided
+export const filterOf = (parameters: Parameters): ListFilter => ({
+  search: parameters.get("search") ?? "",
+  isUndecided: parameters.get("only") === undecided
 })
 
 const phaseMessages: Readonly<Record<ImportPhase, string>> = {
@@ -190,7 +190,7 @@ export const makeReviewForms = Effect.gen(function* () {
   const showImport = yield* makeShowImport
   const { withForm } = yield* makePageHandlers
 
-  /** Carries out a form of an import. `title`: of the page that refuses it because the import is not under review. */
+  /** Carries out a form of an import. `title`: the title of the refusal if the import is not under review. */
   const formOfImport = (
     title: string,
     work: (

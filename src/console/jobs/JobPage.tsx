@@ -126,7 +126,7 @@ export const JobPage = ({
         {isPublishing(job) && (job.state === "done" || job.result.failed !== undefined) && (
           <p>
             {t.rich(
-              "A product takes its variants and media along, so there can be fewer requests than items. Failed publishes are shown on <link>Home</link>.",
+              "A product is published with its variants and media, so there can be fewer requests than items. Failed publishes are shown on <link>Home</link>.",
               { link: (words) => <a href={paths.home}>{words}</a> }
             )}
           </p>

@@ -6,7 +6,7 @@ const oneWord = ["applied", "code", "count", "depth", "domain", "id", "key", "li
 
 interface Pattern {
   readonly sentence: Sentence
-  /** The message is for the command line, so English pages use other words, too. */
+  /** The message is written for the command line. Pages have other words for it, also in English. */
   readonly isReplaced: boolean
   readonly expression: RegExp
   readonly names: ReadonlyArray<string>

@@ -144,26 +144,31 @@ const makeEnter = Effect.gen(function* () {
   const { baseUrl } = yield* makePageHandlers
 
   /** Starts a session, and ends the session that the browser had before. */
-  const start = (user: SessionUser, to: string, request: Request, kept?: Parameters) =>
+  const start = (user: SessionUser, to: string, request: Request, keptForm?: Parameters) =>
     Effect.gen(function* () {
       const before = yield* visitorOf(sessions, baseUrl, request)
       if (Option.isSome(before)) yield* sessions.end(before.value.accountId, before.value.sessionHash)
       const token = yield* sessions.start(user, request.headers["user-agent"])
       const answer =
-        kept === undefined
+        keptForm === undefined
           ? seeOther(to)
-          : html(viewerOf(request), <KeptFormPage csrf={csrfOf(Redacted.value(token))} kept={kept} />)
+          : html(viewerOf(request), <KeptFormPage csrf={csrfOf(Redacted.value(token))} kept={keptForm} />)
       const signedIn = keepSession(answer, baseUrl, token)
       return keepDevice(signedIn, baseUrl, yield* signIns.rememberDevice(user, deviceOf(baseUrl, request)))
     }).pipe(Effect.catchTag("SignInRefused", refusedNow(to, request)))
 
   /** After a correct password or a link: asks for the code of the second factor if the user has one, else starts a session. */
-  const enter = (user: Identity, to: string | undefined, request: Request, kept?: string) =>
+  const enter = (user: Identity, to: string | undefined, request: Request, keptForm?: string) =>
     Effect.gen(function* () {
       if (!user.hasSecondFactor)
-        return yield* start(user, to ?? paths.home, request, kept === undefined ? undefined : parametersOf(kept))
+        return yield* start(
+          user,
+          to ?? paths.home,
+          request,
+          keptForm === undefined ? undefined : parametersOf(keptForm)
+        )
       const token = Redacted.value(yield* secondFactors.await(user))
-      return html(viewerOf(request), <CodePage token={token} returnTo={to} kept={kept} />)
+      return html(viewerOf(request), <CodePage token={token} returnTo={to} kept={keptForm} />)
     }).pipe(Effect.catchTag("SignInRefused", refusedNow(to ?? paths.home, request)))
 
   return { enter, start }

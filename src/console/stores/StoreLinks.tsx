@@ -26,11 +26,11 @@ const routes = {
   unlink: ["POST", paths.unlinkStore, refuseOnPage, "admin"]
 } as const
 
-const typedIn = (given: Parameters): TypedStore => ({
-  domain: (given.get("domain") ?? "").trim(),
-  name: given.get("name") ?? "",
-  locale: (given.get("locale") ?? "").trim(),
-  currency: (given.get("currency") ?? "").trim().toUpperCase()
+const typedIn = (parameters: Parameters): TypedStore => ({
+  domain: (parameters.get("domain") ?? "").trim(),
+  name: parameters.get("name") ?? "",
+  locale: (parameters.get("locale") ?? "").trim(),
+  currency: (parameters.get("currency") ?? "").trim().toUpperCase()
 })
 
 /** The host name in an address that was pasted from a browser. */
@@ -52,28 +52,28 @@ export const storeLinks: Surface<PlatformRegistry | Stores | PageServices> = sur
     const { asVisitor, withForm } = yield* makePageHandlers
 
     /** Null: from files. Undefined: no platform has this name, so the first one is shown. */
-    const platformIn = (given: Parameters) => {
-      const name = given.get("platform") ?? all[0]?.name ?? filesOnly
+    const platformIn = (parameters: Parameters) => {
+      const name = parameters.get("platform") ?? all[0]?.name ?? filesOnly
       return Option.getOrUndefined(find(name))
     }
 
-    const show = (visitor: Visitor, given: Parameters, misfit?: Misfit) =>
+    const show = (visitor: Visitor, parameters: Parameters, misfit?: Misfit) =>
       html(
         visitor,
         <LinkStorePage
           visitor={visitor}
           platforms={all}
-          platform={platformIn(given)}
-          typed={typedIn(given)}
+          platform={platformIn(parameters)}
+          typed={typedIn(parameters)}
           misfit={misfit}
         />,
         { status: misfit === undefined ? 200 : 400 }
       )
 
     /** The first problem, at its field. */
-    const misfitOf = (given: Parameters, { issues: [issue] }: ValidationFailed): Misfit => {
+    const misfitOf = (parameters: Parameters, { issues: [issue] }: ValidationFailed): Misfit => {
       const path = issue?.path ?? ""
-      const isCredential = platformIn(given)?.fields.some(({ name }) => name === path) === true
+      const isCredential = platformIn(parameters)?.fields.some(({ name }) => name === path) === true
       return {
         field: isCredential ? credentialField(path) : path === "platform" ? "" : path,
         message: issue?.message ?? "is not right"

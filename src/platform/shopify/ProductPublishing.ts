@@ -62,7 +62,7 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
         ...publication.media.filter((_, index) => files[index] === null).map(longAddress)
       ])
       if (current !== null) yield* giveFirstOption(client, store, current, publication.firstOption)
-      // Read after that, because variants are matched by their option values too.
+      // Read after the first option was given, because variants are matched by their option values too.
       const before = current === null ? [] : yield* lookups.variantsOf(store, current.id)
       const galleryFiles = publication.media.map((media, index) => Mapping.galleryInput(media, files[index]?.id))
       const sent = {

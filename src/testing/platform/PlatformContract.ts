@@ -285,7 +285,7 @@ const failureRules: Readonly<Record<string, { readonly needs?: ShopFailure; read
         strictEqual(failed(yield* Effect.either(client.publish(shop.store, product)))._tag, "PlatformOutcomeUnknown")
         yield* shop.repair
         const live = yield* client.readBack(shop.store, product)
-        // If a publish takes several calls, only a part of it may be there. Then it is published again.
+        // A publish of several calls may have reached the store in part. Then it is published again.
         const published = Option.isSome(live) ? live.value : yield* client.publish(shop.store, product)
         deepStrictEqual(yield* client.readBack(shop.store, product), Option.some(published))
         strictEqual(yield* shop.productsCreated, 1)
