@@ -24,6 +24,7 @@ import { CatalogChange, type LockedCatalog, type NewValues, type Plan } from "./
 import { withNames } from "./DeletedEntities.ts"
 import { layersOf } from "./Divergence.ts"
 import { withMoved } from "./MovedItem.ts"
+import { changedGallery } from "./VariantPictures.ts"
 
 type Change<Tag extends CatalogChange["_tag"]> = Data.TaggedEnum.Value<CatalogChange, Tag>
 type Outcome = Either.Either<void, NotFound | ValidationFailed>
@@ -154,7 +155,7 @@ export class ChangePlanner {
         })
       case "AddToStore":
         return Either.flatMap(this.entity(change.entityId), (aggregate) => {
-          if (!this.locked.storeIds.includes(change.storeId)) return Either.left(new NotFound())
+          if (!this.isLinked(change.storeId)) return Either.left(new NotFound())
           if (!aggregate.storeIds.includes(change.storeId))
             this.putVersions(aggregate, [...aggregate.versions, newVersion(change.storeId)])
           return done
@@ -168,6 +169,8 @@ export class ChangePlanner {
         )
       case "SetGallery":
         return this.setGallery(change)
+      case "ChangeGallery":
+        return this.changeGallery(change)
       case "SetMembers":
         return this.setMembers(change)
       case "ChangeMembers":
@@ -373,12 +376,12 @@ export class ChangePlanner {
 
   private setGallery({ entityId, entries }: Change<"SetGallery">): Outcome {
     return Either.flatMap(this.entity(entityId), (aggregate) => {
-      const isLinked = (storeId: StoreId) => this.locked.storeIds.includes(storeId)
+      const isLinked = (storeId: StoreId) => this.isLinked(storeId)
       const mediaIds = entries.map(({ mediaId }) => mediaId)
       if (hasRepeats(mediaIds)) return invalid("entries", "must name each media file once")
-      if (mediaIds.some((id) => this.kindOf(id) !== "media")) return Either.left(new NotFound())
-      if (!entries.every(({ storeIds }) => storeIds.every(isLinked))) return Either.left(new NotFound())
       const before = new Map(aggregate.gallery.map((entry) => [entry.mediaId, entry]))
+      if (mediaIds.some((id) => !before.has(id) && this.kindOf(id) !== "media")) return Either.left(new NotFound())
+      if (!entries.every(({ storeIds }) => storeIds.every(isLinked))) return Either.left(new NotFound())
       // An unlinked store keeps its entries: a change cannot name it, and it may be linked again later.
       const unlinked = (mediaId: EntityId) => (before.get(mediaId)?.storeIds ?? []).filter((id) => !isLinked(id))
       const gallery = entries.map(({ mediaId, storeIds }) => ({
@@ -393,6 +396,20 @@ export class ChangePlanner {
         this.put({ ...aggregate, gallery }, "draft")
       return done
     })
+  }
+
+  private changeGallery({ add, entityId, remove }: Change<"ChangeGallery">): Outcome {
+    return Either.flatMap(this.entity(entityId), ({ gallery }) => {
+      const entries = changedGallery(gallery, add, remove).map(({ mediaId, storeIds }) => ({
+        mediaId,
+        storeIds: storeIds.filter((id) => this.isLinked(id))
+      }))
+      return this.setGallery({ _tag: "SetGallery", entityId, entries })
+    })
+  }
+
+  private isLinked(storeId: StoreId): boolean {
+    return this.locked.storeIds.includes(storeId)
   }
 
   private setMembers({ collectionId, productIds }: Change<"SetMembers">): Outcome {
