@@ -36,6 +36,11 @@ const set = (entityId: EntityId, entries: ReadonlyArray<Entry>) =>
 const galleryOf = (id: EntityId) =>
   Effect.flatMap(Drafts, (drafts) => Effect.map(drafts.sheet(id), ({ gallery }) => gallery))
 
+const storesOf = (id: EntityId) =>
+  Effect.flatMap(Drafts, (drafts) =>
+    Effect.map(drafts.sheet(id), ({ stores }) => stores.map(({ projection }) => projection.store_id))
+  )
+
 const revisionOf = (id: EntityId) =>
   Effect.flatMap(Drafts, (drafts) => Effect.map(drafts.get(id, null), ({ draft_revision }) => draft_revision))
 
@@ -208,6 +213,78 @@ for (const engine of featureServiceEngines)
               green,
               before + 1
             ])
+          })
+        )
+      )
+
+      it.effect("comes to another store with the product, and the product shows it there", () =>
+        inTent(({ a, b, c, green, here, product, red, there }) =>
+          Effect.gen(function* () {
+            yield* set(product, [entry(a, here), entry(c)])
+            // The product does not show the picture of a variant on the first store. A picture that no store shows stays hidden.
+            yield* set(green, [entry(b, here), entry(a, here)])
+            yield* set(red, [entry(c)])
+            const revisions = yield* Effect.forEach([product, green, red], revisionOf)
+            yield* (yield* Drafts).addStoreVersion(product, there)
+            assert.deepStrictEqual(yield* galleryOf(product), [entry(a, here, there), entry(c), entry(b, there)])
+            assert.deepStrictEqual(yield* galleryOf(green), [entry(b, here, there), entry(a, here, there)])
+            assert.deepStrictEqual(yield* galleryOf(red), [entry(c)])
+            assert.deepStrictEqual(yield* Effect.forEach([a, b, c], storesOf), [[here, there], [here, there], [here]])
+            assert.deepStrictEqual(
+              yield* Effect.forEach([product, green, red], revisionOf),
+              revisions.map((revision) => revision + 1)
+            )
+            yield* (yield* Drafts).removeStoreVersion(product, there)
+            assert.deepStrictEqual(yield* galleryOf(green), [entry(b, here), entry(a, here)])
+            assert.deepStrictEqual(yield* Effect.forEach([a, b, c], storesOf), [[here], [here], [here]])
+          })
+        )
+      )
+
+      it.effect("comes to another store with the variant alone, in the same write as its values there", () =>
+        inTent(({ a, b, green, here, product, red, there }) =>
+          Effect.gen(function* () {
+            const drafts = yield* Drafts
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.AddToStore({ entityId: product, storeId: there }),
+              CatalogChange.SetGallery({ entityId: product, entries: [entry(a, here)] }),
+              CatalogChange.SetGallery({ entityId: green, entries: [entry(b, here)] }),
+              CatalogChange.SetGallery({ entityId: red, entries: [entry(a, here)] })
+            ])
+            const revision = yield* revisionOf(product)
+            yield* drafts.addStoreVersion(green, there)
+            assert.deepStrictEqual(yield* galleryOf(green), [entry(b, here, there)])
+            assert.deepStrictEqual(yield* galleryOf(product), [entry(a, here), entry(b, there)])
+            assert.deepStrictEqual(yield* newestOf(product), [
+              { action: "gallery", kind: "cli", draft_revision: revision + 1 }
+            ])
+            const update = { draft_revision: yield* revisionOf(red), attributes: [{ key: "price", value: "9.00" }] }
+            yield* drafts.updateVersionAttributes(red, there, update, true)
+            assert.deepStrictEqual(yield* galleryOf(red), [entry(a, here, there)])
+            assert.deepStrictEqual(yield* galleryOf(product), [entry(a, here, there), entry(b, there)])
+            assert.deepStrictEqual(yield* Effect.forEach([a, b], storesOf), [
+              [here, there],
+              [here, there]
+            ])
+          })
+        )
+      )
+
+      it.effect("comes to another store only as far as the gallery of its product has room", () =>
+        inTent(({ a, b, c, green, here, product, red, there }) =>
+          Effect.gen(function* () {
+            const many = yield* Effect.forEach(
+              Array.from({ length: 248 }, (_, index) => index),
+              (index) => anEntity("media", { url: `https://cdn.example/many-${index}.png` })
+            )
+            yield* set(product, [entry(a, here), ...many.map((mediaId) => entry(mediaId))])
+            yield* set(green, [entry(b, here)])
+            yield* set(red, [entry(c, here), entry(a, here)])
+            yield* (yield* Drafts).addStoreVersion(product, there)
+            const gallery = yield* galleryOf(product)
+            assert.lengthOf(gallery, 250)
+            assert.deepStrictEqual([gallery[0], gallery[249]], [entry(a, here, there), entry(b, there)])
+            assert.deepStrictEqual(yield* galleryOf(red), [entry(c, here, there), entry(a, here, there)])
           })
         )
       )
