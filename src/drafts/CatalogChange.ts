@@ -85,6 +85,8 @@ export type CatalogChange = Data.TaggedEnum<{
   CancelPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
   /** A publish failed, but the store may have the entity. Changes nothing if the store has accepted it before. */
   MarkMayBeLive: { readonly entityId: EntityId; readonly storeId: StoreId }
+  /** The store has taken the picture off a variant, by a publish of its product. The state of the variant's own publish stays. */
+  LosePicture: { readonly entityId: EntityId; readonly storeId: StoreId }
   /** A publish is requested. */
   RequestPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
   /**

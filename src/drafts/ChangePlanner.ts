@@ -1,29 +1,15 @@
-import { type Data, Either, type Types } from "effect"
-import {
-  type AcceptedValues,
-  type Aggregate,
-  byPosition,
-  type GalleryEntry,
-  type VersionState
-} from "../catalog/Aggregate.ts"
-import { type Attributes, type EntityKind, titleOf, typeOf, valueOf } from "../model/Attribute.ts"
+import { type Data, Either } from "effect"
+import { type Aggregate, byPosition, type GalleryEntry, type VersionState } from "../catalog/Aggregate.ts"
+import { type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
-import { fits } from "../model/KeyRule.ts"
 import { sameJson } from "../model/SameJson.ts"
-import {
-  derive,
-  inOrderOf,
-  publishable,
-  sameAttributes,
-  sameOrder,
-  samePublishable,
-  type VariantSummary
-} from "./Aggregate.ts"
-import { CatalogChange, type LockedCatalog, type NewValues, type Plan } from "./CatalogChange.ts"
+import { derive, publishable, sameAttributes, sameOrder, samePublishable, type VariantSummary } from "./Aggregate.ts"
+import { CatalogChange, type LockedCatalog, type Plan } from "./CatalogChange.ts"
 import { withNames } from "./DeletedEntities.ts"
 import { layersOf } from "./Divergence.ts"
 import { withMoved } from "./MovedItem.ts"
+import { importedValues, isCanonical, isOverride, withTypes, withValues } from "./PlannedValues.ts"
 import { changedGallery } from "./VariantPictures.ts"
 
 type Change<Tag extends CatalogChange["_tag"]> = Data.TaggedEnum.Value<CatalogChange, Tag>
@@ -31,64 +17,6 @@ type Outcome = Either.Either<void, NotFound | ValidationFailed>
 
 const done: Outcome = Either.void
 const invalid = (path: string, message: string): Outcome => Either.left(ValidationFailed.at(path, message))
-
-/** `layers`: attributes in which the type of a metafield is looked up. */
-const withValues = (
-  kind: EntityKind,
-  attributes: Attributes,
-  layers: ReadonlyArray<Attributes>,
-  { types = {}, values }: NewValues,
-  isKept: (value: string | null) => value is string
-): Attributes => {
-  const next: Types.Mutable<Attributes> = { ...attributes }
-  for (const [key, value] of Object.entries(values)) {
-    if (isKept(value)) next[key] = { value, type: types[key] ?? typeOf(kind, key, layers) }
-    else delete next[key]
-  }
-  return next
-}
-
-/** An empty canonical value is stored as an absent key. */
-const isCanonical = (value: string | null): value is string => value !== null && value !== ""
-/** An empty override is stored, because it replaces the canonical value. */
-const isOverride = (value: string | null): value is string => value !== null
-
-const withTypes = (attributes: Attributes, types: Readonly<Record<string, string>>): Attributes =>
-  Object.fromEntries(
-    Object.entries(attributes).map(([key, { type, value }]) => {
-      const defined = Object.hasOwn(types, key) ? types[key] : undefined
-      return [key, { value, type: defined !== undefined && fits({ type: defined }, value) ? defined : type }]
-    })
-  )
-
-/** The values and relationships that a store has accepted after an import. */
-const importedValues = (
-  aggregate: Aggregate,
-  before: AcceptedValues,
-  overrides: Attributes,
-  change: Change<"AcceptImported">
-): AcceptedValues => {
-  const layers = [aggregate.attributes, overrides, before.attributes]
-  const attributes = withValues(aggregate.kind, before.attributes, layers, change, isCanonical)
-  const mergeLists = (accepted: ReadonlyArray<EntityId> | undefined, imported: ReadonlyArray<EntityId>) =>
-    change.isComplete ? imported : inOrderOf(accepted ?? [], imported)
-  switch (aggregate.kind) {
-    case "product":
-      return {
-        ...before,
-        attributes,
-        media: mergeLists(before.media, change.media),
-        variants: mergeLists(before.variants, change.variants)
-      }
-    case "collection":
-      return { ...before, attributes, members: change.members ?? before.members ?? [] }
-    case "variant":
-    case "media": {
-      const { picture } = change
-      return { ...before, attributes, ...(picture !== undefined && { media: picture === null ? [] : [picture] }) }
-    }
-  }
-}
 
 const newVersion = (storeId: StoreId): VersionState => ({
   storeId,
@@ -113,6 +41,7 @@ type PublishStateChange =
   | "DelayPublish"
   | "RefusePublish"
   | "MarkMayBeLive"
+  | "LosePicture"
   | "RequestPublish"
   | "Identify"
 
@@ -305,6 +234,8 @@ export class ChangePlanner {
       }
       case "MarkMayBeLive":
         return { ...version, mayBeLive: version.mayBeLive || version.accepted === null }
+      case "LosePicture":
+        return version.accepted === null ? version : { ...version, accepted: { ...version.accepted, media: [] } }
       case "RequestPublish":
         return { ...version, lastPublishStatus: "pending" }
       case "Identify":
