@@ -25,6 +25,7 @@ import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 import { countAttempts, interrupted, outcomeUnknown } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
+import { loseGonePictures } from "./VariantPicture.ts"
 
 /**
  * The final outcome of a publication. `entityIds`: the entities that failed together. `isPartlyWritten`: the store has taken a part of
@@ -169,6 +170,9 @@ export const makeFinishPublication = Effect.gen(function* () {
       // A publication that only depends on the entity saves no outcome of it, but may still bring it to the store.
       const mayBeLive = (id: EntityId) => isUncertain || (brought.has(id) && !staysPending(id))
       const { firstOption } = isFailed ? {} : outcome.published
+      const gallery = isFailed
+        ? undefined
+        : outcome.push.accepted.find((each) => each.entityId === entityId && content.kind === "product")?.values.media
       const action = isFailed ? "publish_failed" : "published"
       yield* savePublishStates(
         accountId,
@@ -178,6 +182,9 @@ export const makeFinishPublication = Effect.gen(function* () {
           ...(firstOption === undefined
             ? []
             : acceptFormerValue(locked.aggregates, content.productId ?? entityId, storeId, firstOption, entityIds)),
+          ...(gallery === undefined
+            ? []
+            : loseGonePictures(locked.aggregates.values(), entityId, storeId, gallery, entityIds)),
           ...following.map((each) => CatalogChange.RequestPublish({ entityId: each.entityId, storeId }))
         ],
         Effect.gen(function* () {

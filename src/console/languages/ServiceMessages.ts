@@ -152,6 +152,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "The first publish of the product has not ended yet: add the variant after it.",
   "The product has {count} variants, the most that stores accept.",
   "The gallery has {count} pictures, the most that stores accept.",
+  "The gallery of its product has {count} pictures, the most that stores accept.",
   "The outcome of the publish is unknown.",
   "The store was not linked when the drop started.",
   "The store was unlinked before the drop ended.",
