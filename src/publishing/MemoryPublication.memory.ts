@@ -24,6 +24,7 @@ interface MemoryOutage {
   readonly until: number
   readonly error: PublishError | null
   readonly metBy: PublicationId | null
+  readonly aloneSince: number | null
 }
 
 declare module "../database/MemoryStore.memory.ts" {

@@ -377,8 +377,12 @@ const makeClaimWrites = (
     renew: (claimed, leaseSeconds) =>
       update(claimed, (publication, millis) => ({ ...publication, leaseUntil: millis + leaseSeconds * 1_000 })),
     pin: (claimed, content) => update(claimed, (publication) => ({ ...publication, content })),
-    postpone: (claimed, ended, error, delaySeconds) =>
-      end(claimed, ended, (_, millis) => ({ error, nextAttemptAt: millis + delaySeconds * 1_000 })),
+    postpone: (claimed, ended, error, delaySeconds, { isCounted } = { isCounted: true }) =>
+      end(claimed, ended, ({ givenBack }, millis) => ({
+        error,
+        givenBack: givenBack + (isCounted ? 0 : 1),
+        nextAttemptAt: millis + delaySeconds * 1_000
+      })),
     meetOutage: (claimed, ended, error, delaySeconds) =>
       Effect.gen(function* () {
         const { accountId, id, storeId } = claimed
@@ -396,7 +400,8 @@ const makeClaimWrites = (
             const outage = {
               until: Math.max(until, isOther ? nextAttemptAt : now),
               error: isOther || (metBy !== null && former !== null) ? error : null,
-              metBy: id
+              metBy: id,
+              aloneSince: null
             }
             return { ...account, outages: new Map(account.outages).set(storeId, outage) }
           })
@@ -407,12 +412,15 @@ const makeClaimWrites = (
         const { accountId, id, storeId } = claimed
         const outage = (yield* Ref.get(store)).get(accountId)?.outages.get(storeId)
         const isAlone = (outage?.metBy ?? null) === null || (outage?.metBy === id && outage.error === null)
-        if (!isAlone || !(yield* update(claimed, (publication) => publication))) return false
+        if (!isAlone || !(yield* update(claimed, (publication) => publication))) return Option.none()
+        const former = outage?.metBy === id ? outage.aloneSince : null
+        const aloneSince = former ?? (yield* Clock.currentTimeMillis)
+        const alone = { until: outage?.until ?? 0, error: null, metBy: id, aloneSince }
         yield* updateAccount(store, accountId, (account) => ({
           ...account,
-          outages: new Map(account.outages).set(storeId, { until: outage?.until ?? 0, error: null, metBy: id })
+          outages: new Map(account.outages).set(storeId, alone)
         }))
-        return true
+        return Option.some(fromMillis(aloneSince))
       }),
     hasten: (accountId, storeId, entityId) =>
       Effect.flatMap(Clock.currentTimeMillis, (millis) =>
