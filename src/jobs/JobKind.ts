@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import type { WorkloadName } from "../database/Deadlines.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
-import type { DeletedEntity, JobError, JobKindName, JobStopped } from "./Job.ts"
+import type { DeletedEntity, JobCounts, JobError, JobKindName, JobStopped } from "./Job.ts"
 
 /**
  * The result of one step.
@@ -17,7 +17,7 @@ export type StepResult<Cursor> =
       readonly cursor: Cursor | null
       readonly done: number
       readonly total?: number
-      readonly counts?: Readonly<Record<string, number>>
+      readonly counts?: JobCounts
       readonly errors?: ReadonlyArray<JobError>
       readonly deleted?: ReadonlyArray<DeletedEntity>
     }

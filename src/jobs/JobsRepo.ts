@@ -5,7 +5,17 @@ import { makeWorkHints } from "../database/WorkHintsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
-import type { ClaimedJob, DeletedEntity, Job, JobClaim, JobError, JobKindName, JobProblem, JobState } from "./Job.ts"
+import type {
+  ClaimedJob,
+  DeletedEntity,
+  Job,
+  JobClaim,
+  JobCounts,
+  JobError,
+  JobKindName,
+  JobProblem,
+  JobState
+} from "./Job.ts"
 import { makeJobLeases } from "./JobLeases.sql.ts"
 import { makeJobRows } from "./JobRows.sql.ts"
 
@@ -28,7 +38,7 @@ export interface SavedStep {
   readonly done: number
   /** The new number of all items. */
   readonly total?: number | undefined
-  readonly counts: Readonly<Record<string, number>>
+  readonly counts: JobCounts
   readonly errors: ReadonlyArray<JobError>
   readonly deleted?: ReadonlyArray<DeletedEntity> | undefined
 }

@@ -374,6 +374,14 @@ it("messages of services are translated with their values, and with what stands 
       "Die Plattform des Shops ist nicht erreichbar: sie hat nicht rechtzeitig geantwortet. Es wird bis zu 24 Stunden lang weiter versucht."
     ],
     [
+      "The store's platform cannot be reached: it did not answer in time. Tried for 17 minutes.",
+      "Die Plattform des Shops ist nicht erreichbar: sie hat nicht rechtzeitig geantwortet. 17 Minuten lang versucht."
+    ],
+    [
+      "The store's platform cannot be reached: it did not answer in time. The publish is tried again for up to 15 minutes.",
+      "Die Plattform des Shops ist nicht erreichbar: sie hat nicht rechtzeitig geantwortet. Es wird bis zu 15 Minuten lang weiter versucht."
+    ],
+    [
       "the outcomes of publishes (2 left); the store's platform does not answer",
       "zu den Ergebnissen der Veröffentlichungen (noch 2); die Plattform des Shops antwortet nicht"
     ],

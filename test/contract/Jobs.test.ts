@@ -74,7 +74,7 @@ for (const engine of serviceEngines) {
             {
               cursor: null,
               done: 7,
-              counts: { requested: 1, other: 5 },
+              counts: { requested: 1, changed: 5 },
               errors: Array.from({ length: 2 * maxJobItems }, (_, index) => error(index + 1)),
               deleted: deleted.slice(2)
             },
@@ -84,7 +84,7 @@ for (const engine of serviceEngines) {
           assert.deepInclude(ended, {
             state: "done",
             done: 10,
-            result: { requested: 3, refused: 1, other: 5 },
+            result: { requested: 3, refused: 1, changed: 5 },
             error_count: 201
           })
           assert.deepStrictEqual(

@@ -66,6 +66,9 @@ const Quick = quickly({})
 /** The same, but attempts count also while the whole platform does not answer. */
 const Counting = quickly({ outageLimit: Duration.zero })
 
+/** The same, but a publish that fails alone does not wait. */
+const Impatient = quickly({ aloneLimit: Duration.zero })
+
 /** The same, but the first pause of an outage is longer than a test. */
 const Patient = quickly({ firstDelay: Duration.hours(1), longestDelay: Duration.hours(1) })
 
@@ -161,7 +164,7 @@ const settledBy = (id: PublicationId, failure: () => PlatformWriteError) =>
       publish: () => Effect.failSync(failure),
       readBack: () => Effect.succeedNone
     })
-    return Effect.provide(settled(id), Layer.provide(Quick, failing))
+    return Effect.provide(settled(id), Layer.provide(Impatient, failing))
   })
 
 const publishBy = (id: EntityId, store: { readonly id: StoreId }, failure: () => PlatformWriteError) =>
@@ -1156,7 +1159,7 @@ for (const engine of featureServiceEngines) {
                 readBack: () => failing
               })
               const id = idOf(yield* ask(product, store))
-              assert.deepInclude(yield* Effect.provide(settled(id), Layer.provide(Quick, halting)), {
+              assert.deepInclude(yield* Effect.provide(settled(id), Layer.provide(Impatient, halting)), {
                 state: "failed",
                 attempts: mostCounted,
                 error: {
