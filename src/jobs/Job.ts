@@ -133,6 +133,8 @@ export const Job = Schema.Struct({
   deleted: Schema.optionalWith(Schema.Array(DeletedEntity), { default: () => [] }),
   problem: Schema.NullOr(JobProblem),
   waiting_for: Schema.NullOr(Schema.String),
+  /** Whether it waits for a store's platform that does not answer, so maybe for hours. A server of an older version does not send it. */
+  waits_for_platform: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   /** The actor that created the job. */
   author: HistoryActor,
   created_at: Timestamp,

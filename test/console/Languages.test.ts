@@ -314,7 +314,8 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
     "an Admin API access token of the store"
   ],
   "src/publishing/PublicationContent.ts": [],
-  "src/publishing/PublishFailures.ts": [],
+  // The end of a message that is in the list as a whole.
+  "src/publishing/PublishFailures.ts": ["The publish is tried again for up to X1."],
   "src/publishing/PublishJobs.ts": [],
   // The platform's own phrase comes first, and is in the list as a whole.
   "src/publishing/PublishRequests.ts": ["X1 X1: nothing can be published to it"],

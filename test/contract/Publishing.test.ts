@@ -1050,10 +1050,10 @@ for (const engine of featureServiceEngines) {
             const { runDue } = yield* JobWorker
             const why = Effect.map(
               Effect.flatMap(Jobs, (jobs) => jobs.get(id)),
-              ({ waiting_for }) => waiting_for
+              ({ waiting_for, waits_for_platform }) => [waiting_for, waits_for_platform] as const
             )
             yield* runDue
-            assert.strictEqual(yield* why, "the outcomes of publishes (1 left)")
+            assert.deepStrictEqual(yield* why, ["the outcomes of publishes (1 left)", false])
             yield* fail(shop, "error")
             const settling = yield* Effect.fork(
               Effect.provide(
@@ -1062,7 +1062,8 @@ for (const engine of featureServiceEngines) {
               )
             )
             yield* Effect.repeat(Effect.zipRight(runDue, Effect.delay(why, "20 millis")), {
-              until: (words) => words === "the outcomes of publishes (1 left); the store's platform does not answer"
+              until: ([words, isForPlatform]) =>
+                words === "the outcomes of publishes (1 left); the store's platform does not answer" && isForPlatform
             })
             assert.strictEqual(yield* (yield* Publishing).delay(store.id), delayed.message)
             assert.isNull(yield* (yield* Publishing).delay(shop.other.id))
@@ -1676,7 +1677,7 @@ for (const engine of featureServiceEngines) {
               const id = idOf(
                 yield* publishing.requestValues(product, store.id, { vendor: "Sale" }, { isTakenBack: true })
               )
-              const record = yield* Effect.provide(settled(id), Layer.provide(Quick, half))
+              const record = yield* Effect.provide(settled(id), Layer.provide(Impatient, half))
               assert.deepInclude(record, { state: "failed" })
               assert.strictEqual(record?.error?.code, last._tag === "PlatformRefused" ? "NO" : "PLATFORM_UNAVAILABLE")
               assert.strictEqual((yield* liveOf(shop, product))?.attributes.vendor?.value, "Sale")
