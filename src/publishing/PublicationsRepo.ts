@@ -278,6 +278,11 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       accountId: AccountId,
       jobId: JobId
     ) => Effect.Effect<{ readonly failed: number; readonly incomplete: number }>
+    /**
+     * Why the open publications that write an entity wait for their stores' platforms: the error of one that must run before, or of the
+     * store's outage. Stores whose platforms answer are left out.
+     */
+    readonly delaysOf: (accountId: AccountId, entityId: EntityId) => Effect.Effect<ReadonlyMap<StoreId, PublishError>>
     /** Deletes publications that ended more than 30 days ago, with their attempts. Returns their number. */
     readonly forget: Effect.Effect<number>
   }
