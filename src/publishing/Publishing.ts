@@ -71,6 +71,11 @@ const make = (options: PublishingOptions) =>
         const { accountId } = yield* CurrentActor
         return (yield* repo.pendingUntil(accountId, storeId, null)).delay
       }),
+      /** For each store whose platform does not answer: why the publish of an entity waits. */
+      delaysOf: Effect.fn("Publishing.delaysOf")(function* (entityId: EntityId) {
+        const { accountId } = yield* CurrentActor
+        return yield* repo.delaysOf(accountId, entityId)
+      }),
       /**
        * Requests a publish of a batch of a store's unpublished drafts, beginning at a place, for a job. Products come first; they
        * include their variants and media. The kinds that need live products follow in later batches. Refused entities are
