@@ -46,7 +46,8 @@ export const names: ReadonlyArray<string> = [
   "0022_counted_codes_and_mails",
   "0023_permissions_and_channels",
   "0024_outcomes_without_channels",
-  "0025_security_mails"
+  "0025_security_mails",
+  "0026_records_of_staff"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
