@@ -323,10 +323,8 @@ const endOpen = (
 ): ReadonlyArray<PublishAttempt> =>
   attempts.map((attempt) => (attempt.endedAt === null ? { ...attempt, outcome, reason, endedAt } : attempt))
 
-const makeClaimWrites = (
-  store: Store
-): Pick<Repo, "failsAlone" | "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
-  /** Changes a claimed publication. False: this attempt does not hold the claim any more. */
+/** Changes of claimed publications. They return false if the attempt does not hold the claim any more. */
+const makeClaimedChanges = (store: Store) => {
   const update = (
     { accountId, claim, id }: ClaimedPublication,
     change: (publication: MemoryPublication, millis: number) => MemoryPublication
@@ -355,6 +353,14 @@ const makeClaimWrites = (
       attempts: endOpen(publication.attempts, { ...ended, endedAt: fromMillis(millis) }),
       ...change(publication, millis)
     }))
+
+  return { update, end }
+}
+
+const makeClaimWrites = (
+  store: Store
+): Pick<Repo, "failsAlone" | "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
+  const { end, update } = makeClaimedChanges(store)
 
   const endOutage = ({ accountId, id, storeId }: ClaimedPublication, ended: AttemptEnd) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>

@@ -200,7 +200,7 @@ describe("the contract of platforms fails for wrong adapters", () => {
   it("leaves out only the rules of failures that a platform does not have", () => {
     const names = (impossible: ReadonlyArray<"down" | "revoked">) =>
       platformContract(plainshopUnderTest, impossible).map(({ name }) => name)
-    assert.lengthOf(names([]), 19)
+    assert.lengthOf(names([]), 20)
     assert.deepStrictEqual(
       names([]).filter((name) => !names(["revoked", "down"]).includes(name)),
       ["a platform that is down has published nothing", "credentials that were revoked are refused as UNAUTHORIZED"]

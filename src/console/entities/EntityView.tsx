@@ -6,6 +6,7 @@ import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { Drafts } from "../../drafts/Drafts.ts"
 import { Drops } from "../../drops/Drops.ts"
+import type { EntityKind } from "../../model/Attribute.ts"
 import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import type { PublishError } from "../../model/PublishState.ts"
@@ -48,13 +49,11 @@ const readRelated = Schema.decode(
 
 const nothingGiven = parametersOf("")
 
-/** Shows the page of one entity. */
-export const makeShowEntity = Effect.gen(function* () {
+/** Reads an entity with its draft, history, stores and related entities. */
+const makeReadEntity = Effect.gen(function* () {
   const catalog = yield* Catalog
   const drafts = yield* Drafts
   const drops = yield* Drops
-  const lists = yield* MerchantLists
-  const { addressesFor } = yield* Pictures
   const stores = yield* Stores
   const publishing = yield* Publishing
 
@@ -72,6 +71,42 @@ export const makeShowEntity = Effect.gen(function* () {
     )
   }
 
+  /** `field`: the history has only the changes of this field. */
+  return (id: EntityId, kind: EntityKind, limit: number, field: string | undefined) =>
+    Effect.gen(function* () {
+      // The revision is read before the values. If a change comes between, a write with this revision is refused.
+      const read = yield* Effect.all({
+        record: catalog.get(kind, id),
+        sheet: drafts.sheet(id),
+        history: field === undefined ? drafts.history(id, limit) : drafts.history(id, maxEntries, { key: field }),
+        linked: stores.list,
+        holders: drafts.holdersOf(id),
+        drops: drops.openOf(id, maxInBanner + 1),
+        // Only a cursor could cause ValidationFailed, and none is given.
+        related: catalog.related(id, { limit: maxRelated }).pipe(
+          Effect.catchTag("ValidationFailed", Effect.die),
+          Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
+        )
+      })
+      const explain = yield* makeExplain(id, read.record.stores)
+      return {
+        ...read,
+        record: { ...read.record, stores: read.record.stores.map(explain) },
+        sheet: {
+          ...read.sheet,
+          stores: read.sheet.stores.map((each) => ({ ...each, projection: explain(each.projection) }))
+        }
+      }
+    })
+})
+
+/** Shows the page of one entity. */
+export const makeShowEntity = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const drafts = yield* Drafts
+  const lists = yield* MerchantLists
+  const { addressesFor } = yield* Pictures
+  const readEntity = yield* makeReadEntity
   const findSharedSkus = makeFindSharedSkus(catalog, lists)
 
   const showEntity = (
@@ -98,29 +133,7 @@ export const makeShowEntity = Effect.gen(function* () {
     Effect.gen(function* () {
       const galleryEditing = includesRole(visitor.role, "edit") ? forEditor : undefined
       const kind = yield* catalog.kindOf(id)
-      // The revision is read before the values. If a change comes between, a write with this revision is refused.
-      const read = yield* Effect.all({
-        record: catalog.get(kind, id),
-        sheet: drafts.sheet(id),
-        history: field === undefined ? drafts.history(id, limit) : drafts.history(id, maxEntries, { key: field }),
-        linked: stores.list,
-        holders: drafts.holdersOf(id),
-        drops: drops.openOf(id, maxInBanner + 1),
-        // Only a cursor could cause ValidationFailed, and none is given.
-        related: catalog.related(id, { limit: maxRelated }).pipe(
-          Effect.catchTag("ValidationFailed", Effect.die),
-          Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
-        )
-      })
-      const explain = yield* makeExplain(id, read.record.stores)
-      const content = {
-        ...read,
-        record: { ...read.record, stores: read.record.stores.map(explain) },
-        sheet: {
-          ...read.sheet,
-          stores: read.sheet.stores.map((each) => ({ ...each, projection: explain(each.projection) }))
-        }
-      }
+      const content = yield* readEntity(id, kind, limit, field)
       const { page, shown } = variantPageOf(view, content.record.variantIds)
       const variants = yield* drafts.sheets("variant", shown)
       const sharedSkus = yield* findSharedSkus(kind === "variant" ? [content.sheet] : variants)
