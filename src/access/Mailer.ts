@@ -1,4 +1,5 @@
 import { Context, Data, Duration, Effect, FiberSet, Layer, Option, Redacted, Schedule } from "effect"
+import { metrics } from "../telemetry/Metrics.ts"
 
 /** How mail is sent: the URL of an SMTP server, and the sender's address. */
 export interface MailSettings {
@@ -54,6 +55,9 @@ class MailRefused extends Data.TaggedError("MailRefused")<{
   readonly cause?: unknown
 }> {}
 
+const outcomeOf = ({ isOfSettings = false, isTemporary }: MailRefused) =>
+  isOfSettings ? "settings" : isTemporary ? "unavailable" : "refused"
+
 /** Addresses of the operator's network stay in the log: administrators of accounts read only the answer of the mail server. */
 const refusalOf = (error: unknown): MailRefused => {
   const { code, response, responseCode } = error as { code?: unknown; response?: unknown; responseCode?: unknown }
@@ -96,9 +100,11 @@ const makeAttempt =
         duration: patience,
         onTimeout: () => new MailRefused({ reason: "the mail server did not answer in time", isTemporary: true })
       }),
-      Effect.tapError(({ cause, reason }) =>
-        Effect.logWarning(`A mail could not be sent by the server of SMTP_URL: ${reason}`, cause)
-      )
+      Effect.tap(() => Effect.sync(() => metrics.mailAttempts.of("sent").add(1))),
+      Effect.tapError((refusal) => {
+        metrics.mailAttempts.of(outcomeOf(refusal)).add(1)
+        return Effect.logWarning(`A mail could not be sent by the server of SMTP_URL: ${refusal.reason}`, refusal.cause)
+      })
     )
 
 /** Sends mail by SMTP, if the settings name a server. */

@@ -5,6 +5,7 @@ import { EntityId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import type { VariantSummary } from "./Aggregate.ts"
+import type { JoinedEntry } from "./VariantPictures.ts"
 
 /**
  * New values by key. `null` empties a canonical value and removes an override. The type of a metafield that the entity does not
@@ -30,6 +31,12 @@ export type CatalogChange = Data.TaggedEnum<{
   RemoveFromStore: { readonly entityId: EntityId; readonly storeId: StoreId }
   /** `entries`: the whole new gallery, in order. */
   SetGallery: { readonly entityId: EntityId; readonly entries: ReadonlyArray<GalleryEntry> }
+  /** Shows entries of a gallery on more stores, new ones at its end, and takes others off stores. All others stay as they are. */
+  ChangeGallery: {
+    readonly entityId: EntityId
+    readonly add: ReadonlyArray<GalleryEntry>
+    readonly remove: ReadonlyArray<JoinedEntry>
+  }
   /** `productIds`: all members of the collection, in order. */
   SetMembers: { readonly collectionId: EntityId; readonly productIds: ReadonlyArray<EntityId> }
   /** Adds products at the end of a collection, and takes others out. Those that are there already, or not there, stay as they are. */
@@ -78,6 +85,8 @@ export type CatalogChange = Data.TaggedEnum<{
   CancelPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
   /** A publish failed, but the store may have the entity. Changes nothing if the store has accepted it before. */
   MarkMayBeLive: { readonly entityId: EntityId; readonly storeId: StoreId }
+  /** The store has taken the picture off a variant, by a publish of its product. The state of the variant's own publish stays. */
+  LosePicture: { readonly entityId: EntityId; readonly storeId: StoreId }
   /** A publish is requested. */
   RequestPublish: { readonly entityId: EntityId; readonly storeId: StoreId }
   /**
@@ -152,6 +161,8 @@ const referencesOf = (change: CatalogChange): ReadonlyArray<EntityId> => {
   switch (change._tag) {
     case "SetGallery":
       return change.entries.map(({ mediaId }) => mediaId)
+    case "ChangeGallery":
+      return change.add.map(({ mediaId }) => mediaId)
     case "SetMembers":
       return change.productIds
     case "ChangeMembers":

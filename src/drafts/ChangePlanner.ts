@@ -1,93 +1,22 @@
-import { type Data, Either, type Types } from "effect"
-import {
-  type AcceptedValues,
-  type Aggregate,
-  byPosition,
-  type GalleryEntry,
-  type VersionState
-} from "../catalog/Aggregate.ts"
-import { type Attributes, type EntityKind, titleOf, typeOf, valueOf } from "../model/Attribute.ts"
+import { type Data, Either } from "effect"
+import { type Aggregate, byPosition, type GalleryEntry, type VersionState } from "../catalog/Aggregate.ts"
+import { type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
-import { fits } from "../model/KeyRule.ts"
 import { sameJson } from "../model/SameJson.ts"
-import {
-  derive,
-  inOrderOf,
-  publishable,
-  sameAttributes,
-  sameOrder,
-  samePublishable,
-  type VariantSummary
-} from "./Aggregate.ts"
-import { CatalogChange, type LockedCatalog, type NewValues, type Plan } from "./CatalogChange.ts"
+import { derive, publishable, sameAttributes, sameOrder, samePublishable, type VariantSummary } from "./Aggregate.ts"
+import { CatalogChange, type LockedCatalog, type Plan } from "./CatalogChange.ts"
 import { withNames } from "./DeletedEntities.ts"
 import { layersOf } from "./Divergence.ts"
 import { withMoved } from "./MovedItem.ts"
+import { importedValues, isCanonical, isOverride, withTypes, withValues } from "./PlannedValues.ts"
+import { changedGallery } from "./VariantPictures.ts"
 
 type Change<Tag extends CatalogChange["_tag"]> = Data.TaggedEnum.Value<CatalogChange, Tag>
 type Outcome = Either.Either<void, NotFound | ValidationFailed>
 
 const done: Outcome = Either.void
 const invalid = (path: string, message: string): Outcome => Either.left(ValidationFailed.at(path, message))
-
-/** `layers`: attributes in which the type of a metafield is looked up. */
-const withValues = (
-  kind: EntityKind,
-  attributes: Attributes,
-  layers: ReadonlyArray<Attributes>,
-  { types = {}, values }: NewValues,
-  isKept: (value: string | null) => value is string
-): Attributes => {
-  const next: Types.Mutable<Attributes> = { ...attributes }
-  for (const [key, value] of Object.entries(values)) {
-    if (isKept(value)) next[key] = { value, type: types[key] ?? typeOf(kind, key, layers) }
-    else delete next[key]
-  }
-  return next
-}
-
-/** An empty canonical value is stored as an absent key. */
-const isCanonical = (value: string | null): value is string => value !== null && value !== ""
-/** An empty override is stored, because it replaces the canonical value. */
-const isOverride = (value: string | null): value is string => value !== null
-
-const withTypes = (attributes: Attributes, types: Readonly<Record<string, string>>): Attributes =>
-  Object.fromEntries(
-    Object.entries(attributes).map(([key, { type, value }]) => {
-      const defined = Object.hasOwn(types, key) ? types[key] : undefined
-      return [key, { value, type: defined !== undefined && fits({ type: defined }, value) ? defined : type }]
-    })
-  )
-
-/** The values and relationships that a store has accepted after an import. */
-const importedValues = (
-  aggregate: Aggregate,
-  before: AcceptedValues,
-  overrides: Attributes,
-  change: Change<"AcceptImported">
-): AcceptedValues => {
-  const layers = [aggregate.attributes, overrides, before.attributes]
-  const attributes = withValues(aggregate.kind, before.attributes, layers, change, isCanonical)
-  const mergeLists = (accepted: ReadonlyArray<EntityId> | undefined, imported: ReadonlyArray<EntityId>) =>
-    change.isComplete ? imported : inOrderOf(accepted ?? [], imported)
-  switch (aggregate.kind) {
-    case "product":
-      return {
-        ...before,
-        attributes,
-        media: mergeLists(before.media, change.media),
-        variants: mergeLists(before.variants, change.variants)
-      }
-    case "collection":
-      return { ...before, attributes, members: change.members ?? before.members ?? [] }
-    case "variant":
-    case "media": {
-      const { picture } = change
-      return { ...before, attributes, ...(picture !== undefined && { media: picture === null ? [] : [picture] }) }
-    }
-  }
-}
 
 const newVersion = (storeId: StoreId): VersionState => ({
   storeId,
@@ -112,6 +41,7 @@ type PublishStateChange =
   | "DelayPublish"
   | "RefusePublish"
   | "MarkMayBeLive"
+  | "LosePicture"
   | "RequestPublish"
   | "Identify"
 
@@ -154,7 +84,7 @@ export class ChangePlanner {
         })
       case "AddToStore":
         return Either.flatMap(this.entity(change.entityId), (aggregate) => {
-          if (!this.locked.storeIds.includes(change.storeId)) return Either.left(new NotFound())
+          if (!this.isLinked(change.storeId)) return Either.left(new NotFound())
           if (!aggregate.storeIds.includes(change.storeId))
             this.putVersions(aggregate, [...aggregate.versions, newVersion(change.storeId)])
           return done
@@ -168,6 +98,8 @@ export class ChangePlanner {
         )
       case "SetGallery":
         return this.setGallery(change)
+      case "ChangeGallery":
+        return this.changeGallery(change)
       case "SetMembers":
         return this.setMembers(change)
       case "ChangeMembers":
@@ -302,6 +234,8 @@ export class ChangePlanner {
       }
       case "MarkMayBeLive":
         return { ...version, mayBeLive: version.mayBeLive || version.accepted === null }
+      case "LosePicture":
+        return version.accepted === null ? version : { ...version, accepted: { ...version.accepted, media: [] } }
       case "RequestPublish":
         return { ...version, lastPublishStatus: "pending" }
       case "Identify":
@@ -373,12 +307,12 @@ export class ChangePlanner {
 
   private setGallery({ entityId, entries }: Change<"SetGallery">): Outcome {
     return Either.flatMap(this.entity(entityId), (aggregate) => {
-      const isLinked = (storeId: StoreId) => this.locked.storeIds.includes(storeId)
+      const isLinked = (storeId: StoreId) => this.isLinked(storeId)
       const mediaIds = entries.map(({ mediaId }) => mediaId)
       if (hasRepeats(mediaIds)) return invalid("entries", "must name each media file once")
-      if (mediaIds.some((id) => this.kindOf(id) !== "media")) return Either.left(new NotFound())
-      if (!entries.every(({ storeIds }) => storeIds.every(isLinked))) return Either.left(new NotFound())
       const before = new Map(aggregate.gallery.map((entry) => [entry.mediaId, entry]))
+      if (mediaIds.some((id) => !before.has(id) && this.kindOf(id) !== "media")) return Either.left(new NotFound())
+      if (!entries.every(({ storeIds }) => storeIds.every(isLinked))) return Either.left(new NotFound())
       // An unlinked store keeps its entries: a change cannot name it, and it may be linked again later.
       const unlinked = (mediaId: EntityId) => (before.get(mediaId)?.storeIds ?? []).filter((id) => !isLinked(id))
       const gallery = entries.map(({ mediaId, storeIds }) => ({
@@ -393,6 +327,20 @@ export class ChangePlanner {
         this.put({ ...aggregate, gallery }, "draft")
       return done
     })
+  }
+
+  private changeGallery({ add, entityId, remove }: Change<"ChangeGallery">): Outcome {
+    return Either.flatMap(this.entity(entityId), ({ gallery }) => {
+      const entries = changedGallery(gallery, add, remove).map(({ mediaId, storeIds }) => ({
+        mediaId,
+        storeIds: storeIds.filter((id) => this.isLinked(id))
+      }))
+      return this.setGallery({ _tag: "SetGallery", entityId, entries })
+    })
+  }
+
+  private isLinked(storeId: StoreId): boolean {
+    return this.locked.storeIds.includes(storeId)
   }
 
   private setMembers({ collectionId, productIds }: Change<"SetMembers">): Outcome {

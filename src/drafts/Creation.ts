@@ -20,9 +20,10 @@ import {
 import { handleOf } from "../model/SameValue.ts"
 import { textMisfit } from "../model/Text.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
-import { maxGallery, typesFor, unlessAny } from "./DraftWrite.ts"
+import { typesFor, unlessAny } from "./DraftWrite.ts"
 import { decideCopy } from "./ProductCopy.ts"
 import { lockedGallery, PartsMoved } from "./StoreMembership.ts"
+import { joinGallery, maxGallery } from "./VariantPictures.ts"
 
 type Edits = ReadonlyArray<AttributeEdit>
 
@@ -367,10 +368,13 @@ const decideMedia = (
     const gallery = yield* lockedGallery(owner, locked)
     if (gallery.length >= maxGallery)
       return yield* refuse("", `The gallery has ${maxGallery} pictures, the most that stores accept.`)
+    const shown = { mediaId: id, storeIds: owner.storeIds }
+    const product = owner.parentId === null ? undefined : locked.aggregates.get(owner.parentId)
     return [
       created,
       ...addTo(id, owner.storeIds),
-      CatalogChange.SetGallery({ entityId: shownBy, entries: [...gallery, { mediaId: id, storeIds: owner.storeIds }] })
+      CatalogChange.SetGallery({ entityId: shownBy, entries: [...gallery, shown] }),
+      ...(product === undefined ? [] : yield* joinGallery(product, [{ ...shown, isNew: true }]))
     ]
   })
 

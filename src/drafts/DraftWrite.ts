@@ -9,6 +9,7 @@ import { PublishStatus } from "../model/PublishState.ts"
 import { CatalogChange, type Decision, type LockedCatalog } from "./CatalogChange.ts"
 import { layersOf } from "./Divergence.ts"
 import { decideAddition, type PartsMoved } from "./StoreMembership.ts"
+import { type JoinedEntry, joinedEntries, joinGallery, leavingEntries, maxGallery } from "./VariantPictures.ts"
 
 const draftRevision = Schema.Int.annotations({ description: "The revision of the draft." })
 const pendingPublish = Schema.Boolean.annotations({
@@ -112,19 +113,26 @@ export const decideUpdate =
       }
     })
 
-/** The largest gallery that stores accept. */
-export const maxGallery = 250
-
 /**
  * Writes the order of a gallery, and the stores that show each entry. Stores that do not have the entity keep their entries.
- * A media file is added to each store that newly shows it. ValidationFailed: an entry is given twice, or there are
- * more than `maxGallery`. NotFound: also for a store that does not have the entity.
+ * A media file is added to each store that newly shows it, and what a variant newly shows joins the gallery of its product. `leaving`:
+ * entries that joined it earlier, and leave it again. `joined`: the entries that join it now. ValidationFailed: an entry is given twice, or
+ * there are more than `maxGallery`. NotFound: also for a store that does not have the entity.
  */
 export const decideGallery =
-  (entityId: EntityId, draftRevision: number, entries: ReadonlyArray<GalleryEntry>) =>
-  (locked: LockedCatalog): Decided =>
+  (
+    entityId: EntityId,
+    draftRevision: number,
+    entries: ReadonlyArray<GalleryEntry>,
+    leaving: ReadonlyArray<JoinedEntry> = []
+  ) =>
+  (
+    locked: LockedCatalog
+  ): Either.Either<Decision & { readonly joined: ReadonlyArray<JoinedEntry> }, NotFound | ValidationFailed> =>
     Either.gen(function* () {
-      const { gallery, storeIds } = yield* find(locked, entityId)
+      const aggregate = yield* find(locked, entityId)
+      const { gallery, parentId, storeIds } = aggregate
+      const product = parentId === null ? undefined : locked.aggregates.get(parentId)
       const before = new Map(gallery.map((entry) => [entry.mediaId, entry.storeIds]))
       yield* unlessAny([
         ...(new Set(entries.map(({ mediaId }) => mediaId)).size === entries.length
@@ -144,7 +152,13 @@ export const decideGallery =
           ...shown.filter((id) => !linked.includes(id))
         ]
       }
+      const joined = product === undefined ? [] : joinedEntries(product, aggregate, entries)
+      const siblings = [...locked.aggregates.values()].filter(
+        (each) => each.parentId === parentId && each !== aggregate
+      )
+      const left = leavingEntries(leaving, siblings)
       return {
+        joined,
         changes: [
           ...entries.flatMap(({ mediaId, storeIds: shown }) =>
             shown
@@ -154,7 +168,11 @@ export const decideGallery =
           CatalogChange.SetGallery({
             entityId,
             entries: entries.map((entry) => ({ mediaId: entry.mediaId, storeIds: storesOf(entry) }))
-          })
+          }),
+          ...(product === undefined ? [] : yield* joinGallery(product, joined)),
+          ...(product === undefined || left.length === 0
+            ? []
+            : [CatalogChange.ChangeGallery({ entityId: product.id, add: [], remove: left })])
         ],
         basedOn: new Map([[entityId, draftRevision]])
       }

@@ -9,25 +9,25 @@ import type { AttributeEdit } from "../model/AttributeRules.ts"
 import { NotFound } from "../model/Errors.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
-import { CatalogChange, type Decision, type LockedCatalog, type Target } from "./CatalogChange.ts"
+import { CatalogChange, type LockedCatalog, type Target } from "./CatalogChange.ts"
 import { CatalogChanges } from "./CatalogChanges.ts"
 import { decideCreation, handleOfTitle, type NewEntity, ownerOf } from "./Creation.ts"
-import {
-  type AttributesUpdate,
-  checkUpdate,
-  type Draft,
-  decideGallery,
-  decideUpdate,
-  draftStateOf,
-  type UpdatedLayer
-} from "./DraftWrite.ts"
+import { type AttributesUpdate, checkUpdate, type Draft, decideUpdate, type UpdatedLayer } from "./DraftWrite.ts"
 import { EntityUsesRepo } from "./EntityUsesRepo.ts"
+import {
+  makeUpdateGallery,
+  makeWrite,
+  makeWriteMoved,
+  makeWriteWithParts,
+  mediaOf,
+  onAnyRevision
+} from "./EntityWrites.ts"
 import { type HistoryFilter, maxHistoryEntries } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
 import { MetafieldDefinitions } from "./MetafieldDefinitions.ts"
 import { copyOf, withoutDrops } from "./ProductCopy.ts"
 import { type Projection, toProjections } from "./Projection.ts"
-import { decideAddition, makeDecideRemovals, PartsMoved } from "./StoreMembership.ts"
+import { decideAddition, makeDecideRemovals } from "./StoreMembership.ts"
 
 /** New values of one layer. `storeId` null: canonical values. */
 export interface LayerUpdate {
@@ -70,8 +70,6 @@ const toDraft = (
   last_publish_status: values.lastPublishStatus
 })
 
-const mediaOf = (entries: ReadonlyArray<GalleryEntry>) => entries.map(({ mediaId }) => mediaId)
-
 const toSheet = (kind: EntityKind, found: ProjectionsRecord, rules: KeyRules): Sheet => {
   const projections = toProjections(kind, found)
   return {
@@ -99,69 +97,6 @@ const makeFind = (catalog: CatalogRepo["Type"]) => (id: EntityId) =>
     }
     return yield* new NotFound()
   })
-
-/** Writes one entity, and returns the state of its draft. `others`: entities that are written with it. */
-const makeWrite =
-  (changes: CatalogChanges["Type"]) =>
-  <E>(
-    id: EntityId,
-    decide: (locked: LockedCatalog) => Effect.Effect<Decision, E>,
-    references: ReadonlyArray<EntityId> = [],
-    others: ReadonlyArray<EntityId> = []
-  ) =>
-    Effect.flatMap(changes.applyDecided([id, ...others], decide, references), (locked) => draftStateOf(locked, id))
-
-const makeUpdateGallery = (write: ReturnType<typeof makeWrite>) =>
-  Effect.fn("Drafts.updateGallery")(
-    (id: EntityId, draftRevision: number, entries: ReadonlyArray<GalleryEntry>, shown: ReadonlyArray<EntityId> = []) =>
-      write(
-        id,
-        decideGallery(id, draftRevision, entries),
-        mediaOf(entries).filter((mediaId) => !shown.includes(mediaId)),
-        shown
-      )
-  )
-
-/** A move of an entity to a store (`isThere` false), or off a store that it is on. `storeId` null: no move. */
-interface Move {
-  readonly storeId: StoreId | null
-  readonly isThere: boolean
-}
-
-/** As `makeWrite`, for a write that needs other entities, which are read first: again if they changed until they were locked. */
-const makeWriteWithParts = (write: ReturnType<typeof makeWrite>) => {
-  const writeWithParts = <E>(
-    id: EntityId,
-    parts: Effect.Effect<ReadonlyArray<EntityId>, never, CurrentActor>,
-    decide: (locked: LockedCatalog) => Effect.Effect<Decision, E | PartsMoved>
-  ): ReturnType<typeof write<E>> =>
-    Effect.flatMap(parts, (others) => write(id, decide, [], others)).pipe(
-      Effect.catchIf(
-        (error) => error instanceof PartsMoved,
-        () => writeWithParts(id, parts, decide)
-      )
-    )
-  return writeWithParts
-}
-
-/** As `makeWrite`, for a write that moves the entity, a product with its variants and media. */
-const makeWriteMoved = (catalog: CatalogRepo["Type"], write: ReturnType<typeof makeWrite>) => {
-  const writeWithParts = makeWriteWithParts(write)
-  return <E>(
-    id: EntityId,
-    { isThere, storeId }: Move,
-    decide: (locked: LockedCatalog) => Effect.Effect<Decision, E | PartsMoved>
-  ) => {
-    const parts =
-      storeId === null
-        ? Effect.succeed([])
-        : Effect.flatMap(CurrentActor, ({ accountId }) => catalog.partsOnStore(accountId, storeId, [id], isThere))
-    return writeWithParts(id, parts, decide)
-  }
-}
-
-/** Moves and creations are based on no revision. So RevisionConflict is a defect. */
-const onAnyRevision = (changes: Decision["changes"]): Decision => ({ changes, basedOn: new Map() })
 
 /**
  * The entities that a new one is written with: its owner, and the other variants of its product or pictures of its gallery. A copy is
@@ -459,8 +394,10 @@ const make = Effect.gen(function* () {
     ),
     /**
      * Writes the entries of a gallery in order, and the stores that show each. Stores that do not have the entity keep their entries.
-     * `shown`: the media that a store newly shows; they are added to these stores. ValidationFailed: an entry is given twice, or there
-     * are too many. NotFound: also for a store without the entity, and for a newly shown media file that `shown` does not name.
+     * `shown`: the media that a store newly shows; they are added to these stores. What a variant newly shows joins the gallery of its
+     * product (`joined`). `leaving`: entries that joined it by an earlier write, and leave it unless another variant shows them.
+     * ValidationFailed: an entry is given twice, or there are too many. NotFound: also for a store without the entity, and for a newly shown
+     * media file that `shown` does not name.
      */
     updateGallery: makeUpdateGallery(write),
     /**

@@ -6,6 +6,7 @@ import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { mediaShown } from "./Aggregate.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
+import { maxGallery } from "./VariantPictures.ts"
 
 /**
  * The product was written after its variants and media were read. The write must start over, because locking the others now would break
@@ -42,38 +43,62 @@ export const lockedGallery = (
     : Either.left(new PartsMoved())
 
 /**
- * The changes that show the gallery of a product on a store that it is added to: the entries that another of its stores shows. If it is
- * on no linked store: those that an unlinked store shows, else all. If entries still name this store, because the product was on it: these.
+ * The entries that the gallery of an entity shows on a store that it is added to: those that another of its stores shows. If it is
+ * on no linked store: those that an unlinked store shows, else all. If entries still name this store, because the entity was on it: these.
  */
-const showGallery = (
-  aggregate: Aggregate,
-  storeId: StoreId,
-  locked: LockedCatalog
-): Either.Either<ReadonlyArray<CatalogChange>, PartsMoved> => {
-  const { gallery, id, kind, storeIds } = aggregate
-  // No other kind publishes its pictures.
-  if (kind !== "product") return Either.right([])
-  return Either.map(lockedGallery(aggregate, locked), (linked) => {
-    const shownBy = (isMeant: (store: StoreId) => boolean) => gallery.filter((entry) => entry.storeIds.some(isMeant))
-    const addMedia = (entries: typeof gallery) =>
-      entries.map(({ mediaId }) => CatalogChange.AddToStore({ entityId: mediaId, storeId }))
-    const former = shownBy((store) => store === storeId)
-    if (former.length > 0) return addMedia(former)
-    const elsewhere = shownBy((store) => storeIds.length === 0 || storeIds.includes(store))
-    const shown = storeIds.length === 0 && elsewhere.length === 0 ? gallery : elsewhere
-    if (shown.length === 0) return []
-    const isShown = new Set(shown.map(({ mediaId }) => mediaId))
-    const entries = linked.map((entry) =>
-      isShown.has(entry.mediaId) ? { ...entry, storeIds: [...entry.storeIds, storeId] } : entry
-    )
-    return [...addMedia(shown), CatalogChange.SetGallery({ entityId: id, entries })]
-  })
+const entriesFor = ({ gallery, storeIds }: Aggregate, storeId: StoreId): ReadonlyArray<GalleryEntry> => {
+  const shownBy = (isMeant: (store: StoreId) => boolean) => gallery.filter((entry) => entry.storeIds.some(isMeant))
+  const former = shownBy((store) => store === storeId)
+  if (former.length > 0) return former
+  const elsewhere = shownBy((store) => storeIds.length === 0 || storeIds.includes(store))
+  return storeIds.length === 0 && elsewhere.length === 0 ? gallery : elsewhere
 }
 
 /**
- * Adds an entity to a store. A product is added with all its variants, because its first publish includes them, and its gallery is shown
- * there. A variant can be added only after its product. NotFound: the entity or the store does not exist. PartsMoved: a media file of the
- * gallery is not locked.
+ * The changes that show the galleries of a product or variant, and of the variants that are added with it, on the store. `product`: the
+ * product of all these variants, whose gallery shows their pictures too, as far as it has room.
+ */
+const showGalleries = (
+  product: Aggregate,
+  added: ReadonlyArray<Aggregate>,
+  storeId: StoreId,
+  locked: LockedCatalog
+): Either.Either<ReadonlyArray<CatalogChange>, PartsMoved> =>
+  Either.gen(function* () {
+    yield* Either.all(added.map((each) => lockedGallery(each, locked)))
+    const shown = added.map((each) => ({ ...each, entries: entriesFor(each, storeId) }))
+    const media = new Set(shown.flatMap(({ entries }) => entries.map(({ mediaId }) => mediaId)))
+    const isEntry = new Set(product.gallery.map(({ mediaId }) => mediaId))
+    const room = [...media].filter((id) => !isEntry.has(id)).slice(0, maxGallery - product.gallery.length)
+    const ofProduct = [...media].filter((id) => isEntry.has(id) || room.includes(id))
+    const show = (entityId: EntityId, mediaIds: ReadonlyArray<EntityId>) =>
+      mediaIds.length === 0
+        ? []
+        : [
+            CatalogChange.ChangeGallery({
+              entityId,
+              add: mediaIds.map((mediaId) => ({ mediaId, storeIds: [storeId] })),
+              remove: []
+            })
+          ]
+    return [
+      ...[...media].map((mediaId) => CatalogChange.AddToStore({ entityId: mediaId, storeId })),
+      ...show(product.id, ofProduct),
+      ...shown
+        .filter(({ id }) => id !== product.id)
+        .flatMap(({ entries, id }) =>
+          show(
+            id,
+            entries.map(({ mediaId }) => mediaId)
+          )
+        )
+    ]
+  })
+
+/**
+ * Adds an entity to a store. A product is added with all its variants, because its first publish includes them, and their galleries are shown
+ * there. A variant can be added only after its product, whose gallery then shows its pictures too. NotFound: the entity or the store does not
+ * exist. PartsMoved: a variant, or a media file of a gallery, is not locked.
  */
 export const decideAddition =
   (entityId: EntityId, storeId: StoreId) =>
@@ -86,12 +111,14 @@ export const decideAddition =
       const product = aggregate.parentId === null ? undefined : locked.aggregates.get(aggregate.parentId)
       if (product !== undefined && !product.storeIds.includes(storeId))
         return yield* refuse(`the variant's product ${product.id} is not on this store: add the product first`)
-      const variants = [...locked.aggregates.values(), ...locked.summaries.values()]
-        .filter(({ parentId }) => parentId === entityId)
-        .sort(byPosition)
+      if ([...locked.summaries.values()].some(({ parentId }) => parentId === entityId))
+        return yield* Either.left(new PartsMoved())
+      const variants = [...locked.aggregates.values()].filter(({ parentId }) => parentId === entityId).sort(byPosition)
+      const added = [aggregate, ...variants]
+      const shows = aggregate.kind === "product" || aggregate.kind === "variant"
       return [
-        ...[aggregate, ...variants].map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
-        ...(yield* showGallery(aggregate, storeId, locked))
+        ...added.map(({ id }) => CatalogChange.AddToStore({ entityId: id, storeId })),
+        ...(shows ? yield* showGalleries(product ?? aggregate, added, storeId, locked) : [])
       ]
     })
 

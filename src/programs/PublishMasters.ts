@@ -1,4 +1,4 @@
-import { Duration, Effect, Either } from "effect"
+import { Array as Arr, Duration, Effect, Either } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
 import { details, type StorePublishState } from "../catalog/Entity.ts"
 import type { CurrentActor } from "../model/Actor.ts"
@@ -208,11 +208,12 @@ const makeFollow = Effect.gen(function* () {
     })
 })
 
-/** Publishes several masters to one channel. A master that fails does not stop the others. */
+/** Publishes several masters to one channel, products first. A master that fails does not stop the others. */
 const makePublishBatch = Effect.gen(function* () {
   const requestOrPreview = yield* makeRequestOrPreview
   const catalog = yield* Catalog
   const follow = yield* makeFollow
+  const publishing = yield* Publishing
   const stores = yield* Stores
   const whyUnpublishable = yield* makeWhyUnpublishable
 
@@ -257,21 +258,23 @@ const makePublishBatch = Effect.gen(function* () {
       const store = yield* stores.find(storeId)
       const refusal = whyUnpublishable(store)
       if (refusal !== undefined) return yield* ValidationFailed.at("channel_ids", refusal)
-      const rows: Array<PublishedEntity> = []
+      const products = yield* publishing.productsIn(masters.map(({ master_id }) => master_id))
+      const [others, first] = Arr.partition([...masters.entries()], ([, { master_id }]) => products.has(master_id))
+      const rows = new Array<PublishedEntity>(masters.length)
       const requested = new Map<PublicationId, number>()
       const waiting = new Set<EntityId>()
-      for (const { draft_revision, master_id } of masters) {
+      for (const [place, { draft_revision, master_id }] of [...first, ...others]) {
         const result = yield* Effect.either(publish(master_id, storeId, draft_revision))
         if (Either.isLeft(result)) {
           // The account is locked, and no earlier master was requested: the whole call fails.
           if (result.left._tag === "PimLocked" && requested.size === 0) return yield* result.left
-          rows.push(yield* refusedRow(master_id, result.left))
+          rows[place] = yield* refusedRow(master_id, result.left)
           continue
         }
         const { draftRevision, outcome, publicationId, title } = result.right
-        if (publicationId !== null) requested.set(publicationId, rows.length)
+        if (publicationId !== null) requested.set(publicationId, place)
         for (const id of result.right.waiting) waiting.add(id)
-        rows.push({ entity_id: master_id, title, draft_revision: draftRevision, ...outcome })
+        rows[place] = { entity_id: master_id, title, draft_revision: draftRevision, ...outcome }
       }
       // A confirmed publish begins with a dry run, which must not report progress of its own.
       if (!isDryRun) yield* follow(rows, requested)

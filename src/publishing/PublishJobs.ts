@@ -177,6 +177,7 @@ export const makePublishJobKinds = Effect.gen(function* () {
         : ({
             _tag: "Wait",
             why: `the outcomes of publishes (${count} left); the store's platform does not answer`,
+            isForPlatform: true,
             seconds: lookSecondsInOutage
           } as const)
     })

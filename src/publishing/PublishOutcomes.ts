@@ -6,6 +6,7 @@ import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { type EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
 import { isDelayed, type PublishError } from "../model/PublishState.ts"
+import type { PlatformOutcomeUnknown, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import type { Published } from "../platform/Publication.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { mintId } from "../runtime/Identifiers.ts"
@@ -22,9 +23,10 @@ import {
 } from "./PublicationContent.ts"
 import type { AttemptOutcome, PublishAttempt } from "./PublicationRecord.ts"
 import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
-import { countAttempts, interrupted, outcomeUnknown } from "./PublishFailures.ts"
+import { countAttempts, interrupted, isDelayedFor, outcomeUnknown, toDelayedError } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
+import { loseGonePictures } from "./VariantPicture.ts"
 
 /**
  * The final outcome of a publication. `entityIds`: the entities that failed together. `isPartlyWritten`: the store has taken a part of
@@ -169,6 +171,9 @@ export const makeFinishPublication = Effect.gen(function* () {
       // A publication that only depends on the entity saves no outcome of it, but may still bring it to the store.
       const mayBeLive = (id: EntityId) => isUncertain || (brought.has(id) && !staysPending(id))
       const { firstOption } = isFailed ? {} : outcome.published
+      const gallery = isFailed
+        ? undefined
+        : outcome.push.accepted.find((each) => each.entityId === entityId && content.kind === "product")?.values.media
       const action = isFailed ? "publish_failed" : "published"
       yield* savePublishStates(
         accountId,
@@ -178,6 +183,9 @@ export const makeFinishPublication = Effect.gen(function* () {
           ...(firstOption === undefined
             ? []
             : acceptFormerValue(locked.aggregates, content.productId ?? entityId, storeId, firstOption, entityIds)),
+          ...(gallery === undefined
+            ? []
+            : loseGonePictures(locked.aggregates.values(), entityId, storeId, gallery, entityIds)),
           ...following.map((each) => CatalogChange.RequestPublish({ entityId: each.entityId, storeId }))
         ],
         Effect.gen(function* () {
@@ -282,20 +290,25 @@ export const makePostponePublication = (options: PublishingOptions) =>
         )
       },
       /**
-       * Delays the next attempt because the store's whole platform does not answer. This attempt does not count. `entityIds`: the entities
-       * whose versions get the error.
+       * Delays the next attempt because the store's whole platform does not answer, or takes no writes. This attempt does not count.
+       * `isAlone`: only this publish waits. `entityIds`: the entities whose versions get the error.
        */
       delay: (
         claimed: ClaimedPublication,
         ended: AttemptEnd,
-        error: PublishError,
+        failure: PlatformUnavailable | PlatformOutcomeUnknown,
+        isAlone: boolean,
         entityIds: ReadonlyArray<EntityId>
       ) => {
+        const limit = isAlone ? options.aloneLimit : options.outageLimit
+        const error = toDelayedError(failure, limit)
         const pause = Math.max(growing(claimed.attempts), ended.reason === "suspended" ? longest : 0)
         const save = (delaySeconds: number) => {
-          const saveAttempt = repo.meetOutage(claimed, ended, error, delaySeconds)
-          // Only once in an outage, because the versions keep the error, and each write takes locks.
-          return isDelayed(claimed.error) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
+          const saveAttempt = isAlone
+            ? repo.postpone(claimed, ended, error, delaySeconds, { isCounted: false })
+            : repo.meetOutage(claimed, ended, error, delaySeconds)
+          // Only once for each limit, because the versions keep the error, and each write takes locks.
+          return isDelayedFor(claimed, limit) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
         }
         return end(save, ended.outcome, error, Math.min(outageFactor * longest, pause))
       }

@@ -52,6 +52,15 @@ const make = (options: PublishingOptions) =>
        * values before are published again. `endsAt`: if an outage lasts until then, the publish fails.
        */
       requestValues: Effect.fn("Publishing.requestValues")(requests.requestValues),
+      /**
+       * Those of these entities that are products. Their publishes are requested before those of their variants, which are sent after them: a
+       * variant shows only pictures that the store has for its product.
+       */
+      productsIn: Effect.fn("Publishing.productsIn")(function* (ids: ReadonlyArray<EntityId>) {
+        const { accountId } = yield* CurrentActor
+        const entities = yield* repo.entities(accountId, ids)
+        return new Set(entities.flatMap(({ id, kind }) => (kind === "product" ? [id] : [])))
+      }),
       ...cancels,
       /** Counts entities whose draft is unpublished on this store, by kind. NotFound: no such store. */
       pending: Effect.fn("Publishing.pending")(countPending),
@@ -61,6 +70,11 @@ const make = (options: PublishingOptions) =>
       delay: Effect.fn("Publishing.delay")(function* (storeId: StoreId) {
         const { accountId } = yield* CurrentActor
         return (yield* repo.pendingUntil(accountId, storeId, null)).delay
+      }),
+      /** For each store whose platform does not answer: why the publish of an entity waits. */
+      delaysOf: Effect.fn("Publishing.delaysOf")(function* (entityId: EntityId) {
+        const { accountId } = yield* CurrentActor
+        return yield* repo.delaysOf(accountId, entityId)
       }),
       /**
        * Requests a publish of a batch of a store's unpublished drafts, beginning at a place, for a job. Products come first; they

@@ -1,5 +1,6 @@
-import type { AcceptedValues } from "../catalog/Aggregate.ts"
-import type { EntityId } from "../model/Ids.ts"
+import type { AcceptedValues, Aggregate } from "../catalog/Aggregate.ts"
+import { CatalogChange } from "../drafts/CatalogChange.ts"
+import type { EntityId, StoreId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
 import type { VariantPicture } from "../platform/Publication.ts"
 
@@ -9,6 +10,24 @@ export const pictureLeftOut: PublishError = {
   message:
     "The picture of a variant was left out, because the store does not show it for the product. Add it to the product, publish the product, then publish the variant again."
 }
+
+/**
+ * The changes of the live variants whose accepted picture is not in the gallery that the store has accepted of their product: the store has
+ * taken it off them. `published`: entities whose own values were accepted too.
+ */
+export const loseGonePictures = (
+  aggregates: Iterable<Aggregate>,
+  productId: EntityId,
+  storeId: StoreId,
+  gallery: ReadonlyArray<EntityId>,
+  published: ReadonlyArray<EntityId>
+): ReadonlyArray<CatalogChange> =>
+  [...aggregates].flatMap(({ id, parentId, versions }) => {
+    const accepted = versions.find((version) => version.storeId === storeId)?.accepted?.media ?? []
+    return parentId === productId && !published.includes(id) && accepted.some((picture) => !gallery.includes(picture))
+      ? [CatalogChange.LosePicture({ entityId: id, storeId })]
+      : []
+  })
 
 /** What a publish does with the picture of a variant. */
 interface SentPicture {

@@ -255,6 +255,24 @@ layer(pagesServer({}, anyDatabase, disturbed), { excludeTestServices: true })("f
         mediaId: EntityId.make(String(form.id)),
         storeIds: yield* storesOf(tent)
       })
+      const [{ id: variant } = assert.fail("no variant")] = yield* Effect.flatMap(Catalog, (catalog) =>
+        Effect.map(catalog.get("product", tent), ({ variantIds }) => variantIds.map((id) => ({ id })))
+      ).pipe(actingAs(actor))
+      const ofVariant = yield* fill(`/media/new?of=${variant}`, { url: "https://cdn.example/small.png", alt: "Small" })
+      const to = leadsTo(ofVariant.answer)
+      const shown = yield* storesOf(variant)
+      assert.strictEqual(
+        to,
+        `/entity?id=${variant}&note=added+${ofVariant.form.id}+new%3A${shown.join("%2C")}#picture-${ofVariant.form.id}`
+      )
+      assert.match(
+        textOf(yield* ask(to.split("#")[0] ?? "", { cookie: withNote(cookie, to) })),
+        /Small is in the gallery now, and in that of the product: saved as a draft\./
+      )
+      assert.deepStrictEqual(
+        (yield* Effect.flatMap(Drafts, (drafts) => drafts.sheet(tent)).pipe(actingAs(actor))).gallery.at(-1),
+        { mediaId: EntityId.make(String(ofVariant.form.id)), storeIds: shown }
+      )
       const alone = yield* fill("/media/new", { url: "https://cdn.example/x.png" })
       assert.strictEqual(leadsTo(alone.answer), `/entity?id=${alone.form.id}&note=created`)
       assert.match(textOf(yield* ask(`/media`, { cookie })), /x\.png/)

@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Drafts } from "../../src/drafts/Drafts.ts"
 import type { StoreId } from "../../src/model/Ids.ts"
-import { actingAs, anEntity, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
+import { actingAs, anEntity, Catalog, CatalogChange, CatalogChanges } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { type Answer, aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { aMerchant, aReview, assertForeignForm, assertNotThere, assertRefusal, csrfOf } from "./Merchant.ts"
@@ -172,6 +172,74 @@ layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (i
       const form = { ...(yield* openForm(gallery)), picture: back }
       for (const store of [stranger.shop.id, "x"])
         assertNotThere(yield* send(cookie, { ...form, [`on-${store}`]: "yes" }))
+    })
+  )
+
+  it.effect("a picture of a variant joins the gallery of the product, and an undo takes both back", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, files, front, shop, stove } = yield* aGallery
+      const onProduct = Effect.flatMap(Drafts, ({ sheet }) => sheet(stove)).pipe(
+        Effect.map(({ gallery }) => gallery.map(({ mediaId, storeIds }) => [mediaId, storeIds.length] as const)),
+        actingAs(actor)
+      )
+      const { variant, pot } = yield* Effect.gen(function* () {
+        const { variantIds } = yield* (yield* Catalog).get("product", stove)
+        const [variant = assert.fail("no variant")] = variantIds
+        yield* (yield* CatalogChanges).apply([CatalogChange.AddToStore({ entityId: variant, storeId: files.id })])
+        return { variant, pot: yield* anEntity("media", { alt: "Pot", url: "https://shop.example/pot.jpg" }) }
+      }).pipe(actingAs(actor))
+      const open = (query = "") => ask(`/entity?id=${variant}${query}`, { cookie })
+      const formOf = (answer: Answer, words: string) =>
+        sectionsOf(
+          [...galleryIn(answer).matchAll(/<form[\s\S]*?<\/form>/g)]
+            .map(([text]) => text)
+            .find((text) => text.includes(words)) ?? assert.fail(`no ${words}`),
+          "/entity/gallery"
+        ).hidden
+      const sendAndOpen = (form: Readonly<Record<string, string>>) =>
+        Effect.gen(function* () {
+          const sent = yield* send(cookie, form)
+          assert.strictEqual(sent.status, 303, sent.text)
+          const [address = ""] = String(sent.headers.get("location")).split("#")
+          return yield* ask(address, { cookie: withNote(cookie, address) })
+        })
+      const before = yield* onProduct
+      // The page of a variant without pictures offers to add some.
+      assert.match(wordsOf(galleryIn(yield* open())), /There are no pictures\. .*Add pictures/)
+      const picker = (yield* open("&pick=yes&find=pot")).text
+      const { hidden } = sectionsOf(picker.slice(picker.indexOf('<ul class="pictures"') - 1_500), "/entity/gallery")
+      const added = yield* sendAndOpen({ ...hidden, add: pot })
+      assert.include(added.text, "<bdi>Pot</bdi> is in the gallery now, and in that of the product: saved as a draft.")
+      assert.deepStrictEqual(yield* onProduct, [...before, [pot, 2]])
+      const undone = yield* sendAndOpen(formOf(added, "Undo"))
+      assert.include(undone.text, "<bdi>Pot</bdi> is not in the gallery any more: saved as a draft.")
+      assert.deepStrictEqual(yield* onProduct, before)
+      // The undo of the undo adds both again.
+      const again = yield* sendAndOpen(formOf(undone, "Undo"))
+      assert.deepStrictEqual(yield* onProduct, [...before, [pot, 2]])
+      yield* sendAndOpen(formOf(again, "Undo"))
+
+      // A picture that the product shows on one of the stores is shown on the other one too, until the undo.
+      yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
+        apply([
+          CatalogChange.SetGallery({ entityId: stove, entries: [{ mediaId: front, storeIds: [shop.id] }] }),
+          CatalogChange.SetGallery({ entityId: variant, entries: [{ mediaId: front, storeIds: [shop.id] }] })
+        ])
+      ).pipe(actingAs(actor))
+      const form = sectionsOf((yield* open()).text, "/entity/gallery").hidden
+      const shown = yield* sendAndOpen({ ...form, picture: front, [`on-${shop.id}`]: "yes", [`on-${files.id}`]: "yes" })
+      assert.include(
+        shown.text,
+        "<bdi>Front</bdi>: its stores are saved as a draft. The gallery of the product shows it there too."
+      )
+      assert.deepStrictEqual(yield* onProduct, [[front, 2]])
+      const hiddenAgain = yield* sendAndOpen(formOf(shown, "Undo"))
+      assert.include(hiddenAgain.text, "<bdi>Front</bdi>: its stores are saved as a draft.</p>")
+      assert.deepStrictEqual(yield* onProduct, [[front, 1]])
+      // A text that no page made joins nothing.
+      const late = sectionsOf((yield* open()).text, "/entity/gallery").hidden
+      yield* sendAndOpen({ ...late, remove: front, joined: "all" })
+      assert.deepStrictEqual(yield* onProduct, [[front, 1]])
     })
   )
 

@@ -332,7 +332,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       assert.match(textOf(ended), /State Done Progress 2 items Refused 1 Requested 1 /)
       assert.include(
         ended.text,
-        `<li><bdi>collection Lamps &lt;b></bdi>: product ${lamp} is not live on this store: publish it first, or take it out of the collection</li>`
+        `<li>Collection <bdi>Lamps &lt;b></bdi>: product ${lamp} is not live on this store: publish it first, or take it out of the collection</li>`
       )
     })
   )

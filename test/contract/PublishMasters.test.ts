@@ -356,6 +356,39 @@ for (const engine of featureServiceEngines) {
         )
       )
 
+      it.effect("a batch requests a product before its variant, which then has the new picture, in any order", () =>
+        inShop(({ large, picture, product, store }) =>
+          Effect.gen(function* () {
+            yield* settle([product, store])
+            const second = yield* anEntity("media", { url: "https://cdn.example/second.png" }, { on: [store] })
+            const shown = [picture, second].map((mediaId) => ({ mediaId, storeIds: [store.id] }))
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.SetGallery({ entityId: product, entries: shown }),
+              CatalogChange.SetGallery({ entityId: large, entries: shown.slice(1) })
+            ])
+            const masters = yield* Effect.forEach([large, product], (master_id) =>
+              Effect.map(revisionOf(master_id), (draft_revision) => ({ master_id, draft_revision }))
+            )
+            const answer = yield* publish({ masters, channel_ids: [store.id] })
+            assert.deepStrictEqual(
+              answer.masters?.map(({ entity_id, outcome }) => [entity_id, outcome]),
+              [
+                [large, "pending"],
+                [product, "pending"]
+              ]
+            )
+            const settled = yield* settle([large, store], [product, store])
+            assert.deepStrictEqual(
+              settled.map(({ error, state }) => [state, error]),
+              [
+                ["published", null],
+                ["published", null]
+              ]
+            )
+          })
+        )
+      )
+
       it.effect("a batch with progress reports each outcome once as text, and returns all", () =>
         inShop((shop) =>
           Effect.gen(function* () {

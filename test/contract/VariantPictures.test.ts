@@ -150,6 +150,63 @@ for (const engine of featureServiceEngines)
         )
       )
 
+      it.effect("leave the store with a publish of the product without them, and the variant has a draft then", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { back, front, green, product, red, store } = shop
+            yield* show(shop, product, [front, back])
+            yield* show(shop, green, [back])
+            yield* show(shop, red, [front])
+            assert.deepStrictEqual(yield* publish(product, store.id), published)
+            const stateOf = (id: EntityId) =>
+              Effect.map(
+                Effect.flatMap(Drafts, (drafts) => drafts.projections(id, store.id)),
+                ([each]) => [each?.last_publish_status, each?.published_at, each?.last_publish_error]
+              )
+            // The store refused the last publish of one variant.
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.RefusePublish({
+                entityId: green,
+                storeId: store.id,
+                error: { code: "TAKEN", message: "The SKU is taken." }
+              })
+            ])
+            const before = yield* Effect.forEach([green, red], stateOf)
+            assert.strictEqual(before[0]?.[0], "failed")
+            const pictures = Effect.forEach([green, red], (variant) => shownOf(shop, variant))
+            const pending = Effect.forEach([green, red], (variant) => pendingOf(variant, store.id))
+
+            yield* show(shop, product, [front])
+            assert.deepStrictEqual(yield* pictures, [picture(back), picture(front)])
+            assert.deepStrictEqual(yield* publish(product, store.id), published)
+            assert.deepStrictEqual(yield* pictures, [null, picture(front)])
+            assert.deepStrictEqual(yield* pending, [
+              [true, ["media_ids"]],
+              [false, []]
+            ])
+            assert.deepStrictEqual(yield* Effect.forEach([green, red], stateOf), before)
+            assert.deepStrictEqual(yield* publish(green, store.id), withoutPicture)
+
+            // With the product the picture comes back to the gallery only.
+            yield* show(shop, product, [front, back])
+            assert.deepStrictEqual(yield* publish(product, store.id), published)
+            assert.deepStrictEqual(yield* pictures, [null, picture(front)])
+            assert.deepStrictEqual(yield* publish(green, store.id), published)
+            assert.deepStrictEqual(yield* pictures, [picture(back), picture(front)])
+
+            // A variant that shows the picture no longer has no draft.
+            yield* show(shop, green, [])
+            yield* show(shop, product, [])
+            assert.deepStrictEqual(yield* publish(product, store.id), published)
+            assert.deepStrictEqual(yield* pictures, [null, null])
+            assert.deepStrictEqual(yield* pending, [
+              [false, []],
+              [true, ["media_ids"]]
+            ])
+          })
+        )
+      )
+
       it.effect("differ between stores, and a publish of the product leaves those of live variants alone", () =>
         inShop((shop) =>
           Effect.gen(function* () {

@@ -105,6 +105,20 @@ const planted: Readonly<
       }
     })
   },
+  "shows a picture of a variant that left the product": {
+    rule: "a picture that leaves its product leaves the variants that show it, and does not come back with the product",
+    wrong: (client) => {
+      const seen = new Map<string, string>()
+      return {
+        pull: (store) =>
+          Stream.map(client.pull(store), (record) => {
+            if (typeof record.picture === "string") seen.set(record.platformId, record.picture)
+            const picture = seen.get(record.platformId)
+            return picture === undefined ? record : { ...record, picture }
+          })
+      }
+    }
+  },
   "says that a lost write did not happen": {
     rule: "a lost answer is an unknown outcome, and reading back tells it",
     wrong: (client) => ({
@@ -163,7 +177,7 @@ describe("the contract of platforms fails for wrong adapters", () => {
   it("leaves out only the rules of failures that a platform does not have", () => {
     const names = (impossible: ReadonlyArray<"down" | "revoked">) =>
       platformContract(plainshopUnderTest, impossible).map(({ name }) => name)
-    assert.lengthOf(names([]), 18)
+    assert.lengthOf(names([]), 19)
     assert.deepStrictEqual(
       names([]).filter((name) => !names(["revoked", "down"]).includes(name)),
       ["a platform that is down has published nothing", "credentials that were revoked are refused as UNAUTHORIZED"]

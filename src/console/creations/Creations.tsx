@@ -10,7 +10,7 @@ import { EntityId, type StoreId } from "../../model/Ids.ts"
 import { mintId } from "../../runtime/Identifiers.ts"
 import { Stores } from "../../stores/Stores.ts"
 import { lockedMessage } from "../entities/CellEdits.ts"
-import { savedPicturePath } from "../entities/Gallery.tsx"
+import { savedPicturePath } from "../entities/GalleryChange.ts"
 import { viewOf } from "../entities/GridAddress.ts"
 import type { Misfit } from "../Field.tsx"
 import { html, seeOther } from "../Html.ts"
@@ -115,10 +115,13 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
     /** Where the visitor goes on: on the page of the new entity, or of the one that it belongs to. */
     const after = (kind: EntityKind, id: EntityId, owner: Owner | null, parameters: Parameters) => {
       if (owner === null) return seeOther(`${pageOf(paths.entity, id)}&note=created`)
-      const { id: ownerId } = owner.record
+      const { id: ownerId, stores: ofOwner } = owner.record
+      // A new picture of a variant is a new entry of its product, on the stores of the variant.
+      const joined =
+        owner.kind === "variant" ? { isNew: true, storeIds: ofOwner.map(({ store_id }) => store_id) } : undefined
       return kind === "variant"
         ? seeOther(`${pageOf(paths.entity, ownerId)}&note=variant-created#variants`)
-        : seeOther(savedPicturePath(viewOf(ownerId, parameters), { _tag: "Remove", mediaId: id }, ""))
+        : seeOther(savedPicturePath(viewOf(ownerId, parameters), { _tag: "Remove", mediaId: id, joined }, ""))
     }
 
     const create = (kind: EntityKind): Handler =>

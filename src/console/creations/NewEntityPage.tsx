@@ -31,7 +31,7 @@ export const creationPages: Readonly<Record<EntityKind, KindWords>> = {
 /** The entity that the new one belongs to, with the options of a variant's product. */
 export interface Owner {
   readonly kind: EntityKind
-  readonly record: Pick<EntityRecord, "id" | "title" | "variantIds">
+  readonly record: Pick<EntityRecord, "id" | "stores" | "title" | "variantIds">
   readonly options: ProductOptions
 }
 

@@ -21,7 +21,7 @@ import { cellFields } from "./CellForm.tsx"
 import { resultOf } from "./EntityNotes.tsx"
 import { againField, cancelField } from "./EntityStores.tsx"
 import { firstEntries, makeShowEntity, maxEntries } from "./EntityView.tsx"
-import { galleryFields, picturePath, savedPicturePath } from "./Gallery.tsx"
+import { galleryFields, picturePath, savedPicturePath } from "./GalleryChange.ts"
 import { makeEditGallery, pickerIn } from "./GalleryEdits.ts"
 import {
   cellPath,

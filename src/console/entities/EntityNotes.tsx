@@ -3,7 +3,7 @@ import type { EntityRecord } from "../../catalog/Entity.ts"
 import type { ListedEntity } from "../../catalog/MerchantListsRepo.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import type { IdentifiedSheet, Sheet } from "../../drafts/Drafts.ts"
-import { EntityId, StoreId } from "../../model/Ids.ts"
+import { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Alert, Note } from "../Frame.tsx"
 import type { Saying, Sentence } from "../languages/Words.tsx"
@@ -11,12 +11,12 @@ import { titleOr } from "../Naming.tsx"
 import { pageOf, paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
 import { fieldName } from "./FieldNames.ts"
-import { type GalleryChange, pictureName, type SavedPicture } from "./Gallery.tsx"
+import { pictureName, type SavedPicture } from "./Gallery.tsx"
+import { type GalleryChange, joinedIn, storesIn } from "./GalleryChange.ts"
 import { columnsOf, type SavedCell } from "./GridCell.tsx"
 import { type Moved, MovedNote, movedIn } from "./Moves.tsx"
 
 const readId = Schema.decodeOption(EntityId)
-const readStoreId = Schema.decodeOption(StoreId)
 
 /** The result of the last form. */
 export type FormResult =
@@ -66,15 +66,23 @@ const pictureNotes: Readonly<Record<GalleryChange["_tag"], Sentence>> = {
   Put: "{picture} is not in the gallery any more: saved as a draft."
 }
 
+/** As `pictureNotes`, if the gallery of the variant's product changed too. */
+const joinedNotes = {
+  Show: "{picture}: its stores are saved as a draft. The gallery of the product shows it there too.",
+  Remove: "{picture} is in the gallery now, and in that of the product: saved as a draft."
+} as const satisfies Readonly<Record<string, Sentence>>
+
+const wordsOfPicture = (undo: GalleryChange): Sentence =>
+  "joined" in undo && undo.joined !== undefined ? joinedNotes[undo._tag] : pictureNotes[undo._tag]
+
 /** Reads the change that undoes a change of a picture from the note of that change. */
 const undoIn = (name: string): GalleryChange | undefined => {
   const [, does = "", id = "", before = "", on = ""] =
     /^(added|moved|removed|shown) (\S+) (\S+)(?: (\S+))?$/.exec(name) ?? []
   const mediaId = Option.getOrUndefined(readId(id))
   if (mediaId === undefined) return undefined
-  const storesIn = (text: string) => text.split(",").flatMap((each) => Option.toArray(readStoreId(each)))
-  if (does === "added") return { _tag: "Remove", mediaId }
-  if (does === "shown") return { _tag: "Show", mediaId, storeIds: storesIn(before) }
+  if (does === "added") return { _tag: "Remove", mediaId, joined: joinedIn(before) }
+  if (does === "shown") return { _tag: "Show", mediaId, storeIds: storesIn(before), joined: joinedIn(on) }
   if (does === "removed")
     return /^\d{1,5}$/.test(before)
       ? { _tag: "Put", mediaId, place: Number(before), storeIds: storesIn(on) }
@@ -172,7 +180,7 @@ export const ResultNote = ({
       return (
         <Note>
           <p>
-            {t.rich(pictureNotes[undo._tag], {
+            {t.rich(wordsOfPicture(undo), {
               picture: (
                 <bdi>
                   {pictureName(

@@ -8,7 +8,9 @@ import { Drafts } from "../../drafts/Drafts.ts"
 import { Drops } from "../../drops/Drops.ts"
 import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
+import type { PublishError } from "../../model/PublishState.ts"
 import { includesRole } from "../../model/Role.ts"
+import { Publishing } from "../../publishing/Publishing.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { maxInBanner } from "../drops/DropBanner.tsx"
@@ -54,6 +56,22 @@ export const makeShowEntity = Effect.gen(function* () {
   const lists = yield* MerchantLists
   const { addressesFor } = yield* Pictures
   const stores = yield* Stores
+  const publishing = yield* Publishing
+
+  /** Adds the reason to publishes that were not tried yet, because the platform does not answer or an earlier publish waits for it. */
+  const makeExplain = (id: EntityId, on: EntityRecord["stores"]) => {
+    const isOpen = ({ last_publish_error, last_publish_status }: (typeof on)[number]) =>
+      last_publish_status === "pending" && last_publish_error === null
+    return Effect.map(
+      on.some(isOpen) ? publishing.delaysOf(id) : Effect.succeed(new Map<StoreId, PublishError>()),
+      (delays) =>
+        <Version extends (typeof on)[number]>(version: Version): Version => {
+          const delay = isOpen(version) ? delays.get(version.store_id) : undefined
+          return delay === undefined ? version : { ...version, last_publish_error: delay }
+        }
+    )
+  }
+
   const findSharedSkus = makeFindSharedSkus(catalog, lists)
 
   const showEntity = (
@@ -81,7 +99,7 @@ export const makeShowEntity = Effect.gen(function* () {
       const galleryEditing = includesRole(visitor.role, "edit") ? forEditor : undefined
       const kind = yield* catalog.kindOf(id)
       // The revision is read before the values. If a change comes between, a write with this revision is refused.
-      const content = yield* Effect.all({
+      const read = yield* Effect.all({
         record: catalog.get(kind, id),
         sheet: drafts.sheet(id),
         history: field === undefined ? drafts.history(id, limit) : drafts.history(id, maxEntries, { key: field }),
@@ -94,6 +112,15 @@ export const makeShowEntity = Effect.gen(function* () {
           Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
         )
       })
+      const explain = yield* makeExplain(id, read.record.stores)
+      const content = {
+        ...read,
+        record: { ...read.record, stores: read.record.stores.map(explain) },
+        sheet: {
+          ...read.sheet,
+          stores: read.sheet.stores.map((each) => ({ ...each, projection: explain(each.projection) }))
+        }
+      }
       const { page, shown } = variantPageOf(view, content.record.variantIds)
       const variants = yield* drafts.sheets("variant", shown)
       const sharedSkus = yield* findSharedSkus(kind === "variant" ? [content.sheet] : variants)

@@ -4,7 +4,7 @@ import type { MerchantPage } from "../../catalog/MerchantLists.ts"
 import type { ListedEntity, Place } from "../../catalog/MerchantListsRepo.ts"
 import type { Sheet } from "../../drafts/Drafts.ts"
 import type { HistoryActor } from "../../drafts/History.ts"
-import type { EntityId, StoreId } from "../../model/Ids.ts"
+import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import { Alert, Hidden, HiddenFields } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
@@ -15,45 +15,16 @@ import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
 import { spoken } from "../Wording.tsx"
-import { digestOf } from "./Cells.ts"
+import {
+  digestOfGallery,
+  type GalleryChange,
+  galleryFields,
+  type Joined,
+  joinedText,
+  pictureControlId,
+  pictureId
+} from "./GalleryChange.ts"
 import { type GridView, parametersOfView, viewPath } from "./GridAddress.ts"
-
-/** The names of the fields of a gallery's forms. */
-export const galleryFields = {
-  revision: "draft_revision",
-  seen: "seen",
-  /** The id of a picture, its new place from 0, and the control that gets the focus afterwards. */
-  move: "move",
-  /** The id of the picture whose stores the form sets. */
-  picture: "picture",
-  /** The prefix of a checkbox for a store that shows the picture; the store's id follows. */
-  on: "on-",
-  /** The id of the picture to remove. */
-  remove: "remove",
-  /** The id of the picture to add at the end, on all stores. */
-  add: "add",
-  /** The id of a picture, its place and its stores. */
-  put: "put",
-  /** `yes`: the page lists the account's media, to pick one. `find`: the search in this list. `from`: the first row that is shown. */
-  picks: "pick",
-  find: "find",
-  from: "from"
-} as const
-
-/**
- * A change of one entry. `Move`: to a place of the gallery, from 0. `Show`: on these stores, and on no other that has the entity.
- * `Put`: adds it, without a place at the end, and without stores on all.
- */
-export type GalleryChange =
-  | { readonly _tag: "Move"; readonly mediaId: EntityId; readonly place: number }
-  | { readonly _tag: "Show"; readonly mediaId: EntityId; readonly storeIds: ReadonlyArray<StoreId> }
-  | { readonly _tag: "Remove"; readonly mediaId: EntityId }
-  | {
-      readonly _tag: "Put"
-      readonly mediaId: EntityId
-      readonly place?: number | undefined
-      readonly storeIds?: ReadonlyArray<StoreId> | undefined
-    }
 
 /** The part of the gallery that is open or was refused. */
 export interface GalleryEditing {
@@ -91,44 +62,9 @@ export interface GalleryProps {
   readonly saved: SavedPicture | undefined
 }
 
-/** Identifies the gallery that a form was opened with. */
-export const digestOfGallery = (gallery: ReadonlyArray<GalleryEntry>): string => digestOf(JSON.stringify(gallery))
-
-const pictureId = (mediaId: EntityId): string => `picture-${mediaId}`
-/** The control of a picture. `by`: "up", "down", "handle" or "stores". */
-const pictureControlId = (mediaId: EntityId, by: string): string => `${pictureId(mediaId)}-${by}`
-
 /** The page with the stores of one picture open. */
 const storesPath = (view: GridView, mediaId: EntityId) =>
   `${viewPath(view, { [galleryFields.picture]: mediaId })}#${pictureControlId(mediaId, "stores")}`
-
-/** The page at a control of a picture. Without one: at the picture. */
-export const picturePath = (
-  view: GridView,
-  mediaId: EntityId,
-  by: string,
-  more: Readonly<Record<string, string>> = {}
-): string => `${viewPath(view, more)}#${by === "" ? pictureId(mediaId) : pictureControlId(mediaId, by)}`
-
-/** The address of the page after a saved change. The page offers to undo the change. */
-export const savedPicturePath = (
-  view: GridView,
-  undo: GalleryChange,
-  by: string,
-  more: Readonly<Record<string, string>> = {}
-): string => {
-  const { mediaId } = undo
-  switch (undo._tag) {
-    case "Move":
-      return picturePath(view, mediaId, by, { note: `moved ${mediaId} ${undo.place}` })
-    case "Show":
-      return picturePath(view, mediaId, by, { note: `shown ${mediaId} ${undo.storeIds.join() || "-"}` })
-    case "Remove":
-      return `${viewPath(view, { ...more, note: `added ${mediaId} -` })}#${more[galleryFields.picks] === undefined ? pictureId(mediaId) : "picker"}`
-    case "Put":
-      return `${viewPath(view, { note: `removed ${mediaId} ${undo.place ?? 0} ${undo.storeIds?.join() || "-"}` })}#gallery`
-  }
-}
 
 const moveForm = "gallery-move"
 
@@ -150,6 +86,9 @@ export const StateFields = ({ csrf, draftRevision, sheet, view }: GalleryProps) 
   )
 }
 
+const JoinedField = ({ of: { joined } }: { readonly of: { readonly joined?: Joined | undefined } }) =>
+  joined === undefined ? null : <input type="hidden" name={galleryFields.joined} value={joinedText(joined)} />
+
 /** A change as hidden fields. `by`: the control that gets the focus. */
 const ChangeFields = ({ by, change }: { readonly change: GalleryChange; readonly by: string }) => {
   const { mediaId } = change
@@ -157,7 +96,12 @@ const ChangeFields = ({ by, change }: { readonly change: GalleryChange; readonly
     case "Move":
       return <input type="hidden" name={galleryFields.move} value={`${mediaId} ${change.place} ${by}`} />
     case "Remove":
-      return <input type="hidden" name={galleryFields.remove} value={mediaId} />
+      return (
+        <>
+          <input type="hidden" name={galleryFields.remove} value={mediaId} />
+          <JoinedField of={change} />
+        </>
+      )
     case "Put":
       return change.place === undefined ? (
         <input type="hidden" name={galleryFields.add} value={mediaId} />
@@ -172,6 +116,7 @@ const ChangeFields = ({ by, change }: { readonly change: GalleryChange; readonly
       return (
         <>
           <input type="hidden" name={galleryFields.picture} value={mediaId} />
+          <JoinedField of={change} />
           {change.storeIds.map((id) => (
             <input key={id} type="hidden" name={`${galleryFields.on}${id}`} value="yes" />
           ))}
@@ -440,7 +385,8 @@ export const Gallery = ({ children, ...props }: GalleryProps & { readonly childr
   const { editing, pictures, saved, sheet } = props
   const { gallery, kind } = sheet
   const isInCard = gallery.some(({ mediaId }) => mediaId === editing?.open)
-  if (gallery.length === 0 && kind !== "product" && editing === undefined && saved === undefined) return null
+  const mayHavePictures = kind === "product" || kind === "variant"
+  if (gallery.length === 0 && !mayHavePictures && editing === undefined && saved === undefined) return null
   return (
     <section aria-labelledby="gallery">
       <h2 id="gallery">{t("Gallery")}</h2>

@@ -8,7 +8,8 @@ import { PageRefused } from "../Browser.ts"
 import { placeIn } from "../lists/ListOrder.ts"
 import { decoded, idOf } from "../PageHandlers.ts"
 import { lockedMessage, maxAttempts, RevisionForm, sentencesOf } from "./CellEdits.ts"
-import { digestOfGallery, type GalleryChange, type GalleryEditing, galleryFields } from "./Gallery.tsx"
+import type { GalleryEditing } from "./Gallery.tsx"
+import { digestOfGallery, type GalleryChange, galleryFields, joinedIn } from "./GalleryChange.ts"
 import { type GridView, viewOf } from "./GridAddress.ts"
 
 /** A form of a gallery as it was sent. */
@@ -50,11 +51,12 @@ const notUnderstood = new PageRefused({
 const readChange = (form: Parameters): Effect.Effect<GalleryChange, NotFound | PageRefused> =>
   Effect.gen(function* () {
     const move = form.get(galleryFields.move)
+    const joined = { joined: joinedIn(form.get(galleryFields.joined) ?? "") }
     for (const [name, _tag] of [
       [galleryFields.add, "Put"],
       [galleryFields.remove, "Remove"]
     ] as const)
-      if (form.get(name) !== undefined) return { _tag, mediaId: yield* idOf(EntityId, form, name) }
+      if (form.get(name) !== undefined) return { _tag, mediaId: yield* idOf(EntityId, form, name), ...joined }
     const again = form.get(galleryFields.put)
     if (again !== undefined) {
       const [, id = "", place = "", stores = ""] = put.exec(again) ?? []
@@ -71,7 +73,7 @@ const readChange = (form: Parameters): Effect.Effect<GalleryChange, NotFound | P
         form.names.filter((name) => name.startsWith(galleryFields.on)),
         (name) => Effect.mapError(readStoreId(name.slice(galleryFields.on.length)), () => new NotFound())
       )
-      return { _tag: "Show", mediaId, storeIds }
+      return { _tag: "Show", mediaId, storeIds, ...joined }
     }
     const [, id = "", place = ""] = moved.exec(move) ?? []
     const mediaId = readMediaId(id)
@@ -215,11 +217,17 @@ export const makeEditGallery = Effect.map(Drafts, (drafts) => {
           view.id,
           revision,
           next.entries,
-          change._tag === "Put" || change._tag === "Show" ? [change.mediaId] : []
+          change._tag === "Put" || change._tag === "Show" ? [change.mediaId] : [],
+          "joined" in change && change.joined !== undefined ? [{ mediaId: change.mediaId, ...change.joined }] : []
         )
       )
-      if (Either.isRight(written))
-        return { _tag: "Saved", edit, undo: next.undo, by: focused(edit, gallery.length) } as GalleryOutcome
+      if (Either.isRight(written)) {
+        const [joined] = written.right.joined
+        const { undo } = next
+        const both =
+          joined === undefined || (undo._tag !== "Remove" && undo._tag !== "Show") ? undo : { ...undo, joined }
+        return { _tag: "Saved", edit, undo: both, by: focused(edit, gallery.length) } as GalleryOutcome
+      }
       const error = written.left
       switch (error._tag) {
         case "PimLocked":

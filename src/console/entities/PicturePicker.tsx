@@ -7,7 +7,8 @@ import { paths } from "../Paths.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { useWords } from "../Viewer.tsx"
 import { spoken } from "../Wording.tsx"
-import { type GalleryProps, galleryFields, pictureName, StateFields } from "./Gallery.tsx"
+import { type GalleryProps, pictureName, StateFields } from "./Gallery.tsx"
+import { galleryFields } from "./GalleryChange.ts"
 import { parametersOfView, viewPath } from "./GridAddress.ts"
 
 /** Maximum length of the words that are looked for, in characters. */

@@ -3,7 +3,7 @@ import { Array as Arr, Chunk, type Context, Effect, Option, Order, Schema, Strea
 import { findAll, findOne } from "../../database/Rows.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import { PlatformRecord } from "../PlatformRecord.ts"
-import type { DemoRecord } from "./DemoRecords.ts"
+import type { DemoEffect, DemoRecord } from "./DemoRecords.ts"
 import type { DemoShop } from "./DemoShop.ts"
 import type { DemoShops } from "./DemoShops.ts"
 
@@ -100,6 +100,11 @@ export const makeDemoRecordWrites = (sql: SqlClient) => {
       SET entity_id = EXCLUDED.entity_id, parent_id = EXCLUDED.parent_id, attributes = EXCLUDED.attributes,
           position = coalesce(EXCLUDED.position, demo_shop_record.position),
           media = coalesce(nullif(EXCLUDED.media, '{NULL}'), demo_shop_record.media), members = EXCLUDED.members`,
+    /** Takes pictures off variants. */
+    takeOff: ({ accountId, storeId }: DemoShop, { media, variants }: NonNullable<DemoEffect["gallery"]>) => sql`
+      UPDATE demo_shop_record r SET media = '{}'
+      WHERE r.account_id = ${accountId} AND r.store_id = ${storeId} AND r.platform_id = ANY(${variants}::text[])
+        AND r.kind = 'variant' AND NOT r.media <@ ${media}::text[]`,
     /** Inserts missing records. In existing records it writes only the position. */
     place: (shop: DemoShop, records: ReadonlyArray<DemoRecord>) => sql`
       ${insert(shop, records)}

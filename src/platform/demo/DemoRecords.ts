@@ -15,6 +15,8 @@ export interface DemoEffect {
   readonly written: ReadonlyArray<DemoRecord>
   /** Records that are inserted if they are missing. In existing records only the position is written. */
   readonly placed: ReadonlyArray<DemoRecord>
+  /** The variants of a product, and its gallery: they no longer show another picture. Platform ids. */
+  readonly gallery?: { readonly variants: ReadonlyArray<string>; readonly media: ReadonlyArray<string> }
   readonly published: Published
 }
 
@@ -62,13 +64,13 @@ export const effectOf = (publication: Publication): DemoEffect => {
       const media = publication.media.map((picture) => recordOf("media", picture))
       const product = recordOf("product", publication, { media: media.map(({ platformId }) => platformId) })
       const variants = publication.variants.map((variant, position) => variantOf(variant, product.platformId, position))
+      const both = {
+        published: publishedAs([product, ...variants, ...media]),
+        gallery: { variants: variants.map(({ platformId }) => platformId), media: product.media }
+      }
       return publication.platformId === null
-        ? { written: [product, ...variants], placed: media, published: publishedAs([product, ...variants, ...media]) }
-        : {
-            written: [product],
-            placed: [...variants, ...media],
-            published: publishedAs([product, ...variants, ...media])
-          }
+        ? { ...both, written: [product, ...variants], placed: media }
+        : { ...both, written: [product], placed: [...variants, ...media] }
     }
     case "Variant": {
       const variant = variantOf(publication, publication.productPlatformId, null)

@@ -82,7 +82,11 @@ const written = (records: ReadonlyMap<string, DemoRecord>, given: ReadonlyArray<
   return next
 }
 
-const afterEffect = (shop: MemoryShop, key: string, { placed, published, written: whole }: DemoEffect): MemoryShop => {
+const afterEffect = (
+  shop: MemoryShop,
+  key: string,
+  { gallery, placed, published, written: whole }: DemoEffect
+): MemoryShop => {
   const records = written(shop.records, whole)
   for (const record of placed) {
     const there = records.get(record.platformId)
@@ -90,6 +94,11 @@ const afterEffect = (shop: MemoryShop, key: string, { placed, published, written
       record.platformId,
       there === undefined ? { picture: null, ...record } : { ...there, position: record.position ?? there.position }
     )
+  }
+  for (const id of gallery?.variants ?? []) {
+    const variant = records.get(id)
+    if (variant !== undefined && !gallery?.media.includes(variant.picture ?? ""))
+      records.set(id, { ...variant, picture: null })
   }
   return { ...shop, records, effects: new Map(shop.effects).set(key, published) }
 }

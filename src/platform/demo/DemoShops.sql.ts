@@ -24,7 +24,7 @@ export const makeDemoEffects = (
   sql: SqlClient,
   transaction: Transactions
 ): Pick<Shops, "applied" | "apply" | "effects" | "put" | "remove"> => {
-  const { place, write } = makeDemoRecordWrites(sql)
+  const { place, takeOff, write } = makeDemoRecordWrites(sql)
 
   const applied = findOne(Schema.Struct({ platformIds: PlatformIds }))(
     ({ accountId, storeId }: DemoShop, key: string) => sql`
@@ -37,7 +37,7 @@ export const makeDemoEffects = (
       Option.map(({ platformIds }) => publishedFrom(platformIds))
     )
 
-  const carryOut = (shop: DemoShop, publication: Publication, { placed, published, written }: DemoEffect) =>
+  const carryOut = (shop: DemoShop, publication: Publication, { gallery, placed, published, written }: DemoEffect) =>
     Effect.gen(function* () {
       // If two publications with the same key run at once, the second waits here until the first is committed.
       const inserted = yield* sql`
@@ -49,6 +49,7 @@ export const makeDemoEffects = (
       if (inserted.length === 0) return yield* findApplied(shop, publication.key)
       yield* write(shop, written)
       yield* place(shop, placed)
+      if (gallery !== undefined) yield* takeOff(shop, gallery)
       return Option.some(published)
     })
 

@@ -242,6 +242,30 @@ const writingRules: Readonly<Record<string, Check>> = {
         deepStrictEqual(yield* picturesOf, [one, after])
       }
     }),
+  "a picture that leaves its product leaves the variants that show it, and does not come back with the product": ({
+    client,
+    open
+  }) =>
+    Effect.gen(function* () {
+      const { store } = yield* open
+      const product = ((made) => ({ ...made, media: [...made.media, aPicture("jumper-from-behind")] }))(aProduct())
+      const variants = product.variants.map((each, index) => ({
+        ...each,
+        picture: { entityId: product.media[index]?.entityId ?? fail("no picture"), platformId: null }
+      }))
+      const published = yield* client.publish(store, { ...product, variants })
+      const [kept, gone] = product.media.map(({ entityId }) => idIn(published, entityId))
+      const picturesAfter = (media: typeof product.media) =>
+        Effect.gen(function* () {
+          yield* client.publish(store, again({ ...product, media }, published.platformIds))
+          const records = yield* collected(client.pull(store))
+          return product.variants.map(({ entityId }) => recordOf(records, entityId).picture)
+        })
+      deepStrictEqual(yield* picturesAfter([...product.media].reverse()), [kept, gone])
+      deepStrictEqual(yield* picturesAfter(product.media.slice(0, 1)), [kept, null])
+      deepStrictEqual(yield* picturesAfter(product.media), [kept, null])
+      deepStrictEqual(yield* picturesAfter([]), [null, null])
+    }),
   "a shop has only what was published to it": ({ client, open }) =>
     Effect.gen(function* () {
       const [one, other] = [yield* open, yield* open]
