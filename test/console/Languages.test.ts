@@ -307,6 +307,7 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   "src/model/KeyRule.ts": [],
   "src/platform/PlatformErrors.ts": [],
+  "src/platform/UnreadRecord.ts": [],
   "src/platform/demo/DemoPlatform.ts": ["Point of Sale"],
   // The form of the store has names of its own for these.
   "src/platform/shopify/ShopifyAdapter.ts": [

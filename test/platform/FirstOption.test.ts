@@ -231,7 +231,12 @@ describe.skipIf(adminSchema === undefined)("the first option of a product that i
         for (const owner of [shop.live, ...shop.live.variantList]) owner.metafieldValues = []
         const [variant] = shop.product.variants
         assert(variant !== undefined)
-        const product = { ...shop.product, platformId: null, variants: [{ ...variant, platformId: null }] }
+        const product = {
+          ...shop.product,
+          platformId: null,
+          isAccepted: true,
+          variants: [{ ...variant, platformId: null }]
+        }
         const published = yield* publish(shop.store, product)
         assert.deepStrictEqual(published.platformIds.get(variant.entityId), shop.formerId)
         assert.deepStrictEqual(optionsIn(shop), {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Chunk, Effect, Option, Stream } from "effect"
+import { valueOf } from "../../src/model/Attribute.ts"
 import type { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import { PlatformOutcomeUnknown, PlatformUnavailable } from "../../src/platform/PlatformErrors.ts"
 import type { Publication } from "../../src/platform/Publication.ts"
@@ -139,6 +140,28 @@ const planted: Readonly<
           "PlatformUnavailable",
           ({ reason }) => new PlatformOutcomeUnknown({ reason })
         )
+    })
+  },
+  "takes over records of the shop's staff": {
+    rule: "a first publish does not take over a record of the shop's staff with its handle or SKU, and is refused",
+    wrong: (client) => ({
+      publish: (store, publication) => {
+        const handle = valueOf(publication.attributes, "handle")
+        return Effect.flatMap(Stream.runCollect(client.pull(store)), (records) => {
+          const same = Chunk.findFirst(
+            records,
+            ({ attributes, entityId, kind }) =>
+              entityId === null && kind === publication._tag.toLowerCase() && valueOf(attributes, "handle") === handle
+          )
+          return client.publish(
+            store,
+            Option.match(same, {
+              onNone: () => publication,
+              onSome: ({ platformId }) => ({ ...publication, platformId })
+            })
+          )
+        })
+      }
     })
   },
   "reads another shop": {

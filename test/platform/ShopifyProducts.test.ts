@@ -415,7 +415,7 @@ describe.skipIf(adminSchema === undefined)("products, variants and pictures on S
         const { publish } = yield* PlatformClient
         const { asked, shop, store } = yield* openShop
         const variants = [aVariant("S"), aVariant("M")] as const
-        const product = { ...aProduct(), variants }
+        const product = { ...aProduct(), isAccepted: true, variants }
         const { product: theirs } = shop.productSet({
           identifier: { handle: "keel-jumper" },
           input: {
