@@ -471,11 +471,11 @@ const settings: Config.Config<AppConfig> = Config.all({
 })
 
 /** The first message of a configuration error, on one line. */
-const complaint = (error: ConfigError.ConfigError): string => {
+const describeConfigError = (error: ConfigError.ConfigError): string => {
   switch (error._op) {
     case "And":
     case "Or":
-      return complaint(error.left)
+      return describeConfigError(error.left)
     default:
       return `${error.path.join(".")}: ${error.message.replaceAll("\n", " ")}`
   }
@@ -484,5 +484,5 @@ const complaint = (error: ConfigError.ConfigError): string => {
 /** Reads all settings before anything is opened, so that a bad setting stops the start. */
 export const readAppConfig: Effect.Effect<AppConfig, BadSetting> = Effect.mapError(
   settings,
-  (error) => new BadSetting({ message: complaint(error) })
+  (error) => new BadSetting({ message: describeConfigError(error) })
 )

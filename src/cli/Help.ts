@@ -99,7 +99,7 @@ const bold = (text: string) => `\u001b[0;1m${text}\u001b[0m`
 const section = (title: string, lines: ReadonlyArray<string>) => (lines.length === 0 ? [] : ["", bold(title), ...lines])
 
 /** The entries of a document under one of its headers. */
-const under = (doc: HelpDoc.HelpDoc, title: string) => {
+const partsUnder = (doc: HelpDoc.HelpDoc, title: string) => {
   const parts = partsOf(doc)
   const start = parts.findIndex((part) => part._tag === "Header" && textOf(part.value) === title)
   const end = parts.findIndex((part, index) => index > start && part._tag === "Header")
@@ -172,7 +172,7 @@ const choices: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 
 /** The options of the command that the arguments name. */
 const optionsOf = (root: CommandDescriptor.Command<unknown>, args: ReadonlyArray<string>) =>
-  Effect.map(helpFor(root, args), ({ helpDoc }) => under(helpDoc, "OPTIONS").flatMap((part) => entriesOf(part)))
+  Effect.map(helpFor(root, args), ({ helpDoc }) => partsUnder(helpDoc, "OPTIONS").flatMap((part) => entriesOf(part)))
 
 /**
  * The error message if the value of an option is not in its list of choices. The library's own message does not name the option, and
@@ -233,7 +233,7 @@ export const helpOf = (
     const width = widthOf(process.stdout)
     const isRoot = path.length === 0
     // A group without options needs a sub-command; a group with options also works without one.
-    const more = commands.length === 0 ? [] : under(helpDoc, "OPTIONS").length === 0 ? ["COMMAND"] : ["[COMMAND]"]
+    const more = commands.length === 0 ? [] : partsUnder(helpDoc, "OPTIONS").length === 0 ? ["COMMAND"] : ["[COMMAND]"]
     const usages = Usage.enumerate(usage, config).map((span) => {
       const own = isRoot ? [] : [textOf(span).replaceAll(/ +/g, " ").trim()]
       const words = ["catalog", ...path.slice(0, -1), ...own, ...more].join(" ")
@@ -242,12 +242,12 @@ export const helpOf = (
     })
     const list = (title: string) =>
       toList(
-        under(helpDoc, title).flatMap((part) => entriesOf(part)),
+        partsUnder(helpDoc, title).flatMap((part) => entriesOf(part)),
         width
       )
     return [
       ...(isRoot ? [bold(`catalog ${version}`)] : []),
-      ...under(helpDoc, "DESCRIPTION").flatMap((part) =>
+      ...partsUnder(helpDoc, "DESCRIPTION").flatMap((part) =>
         paragraphsOf(part).map((paragraph) => wrap(paragraph, width, ""))
       ),
       ...section("Usage", usages),

@@ -23,8 +23,9 @@ const stacked = /(\p{M}{4})\p{M}+/gu
 const isTexts = (value: unknown): value is ReadonlyArray<string> =>
   Array.isArray(value) && value.every(Predicate.isString)
 
-const metadata = (description: string) => Either.left(OAuthRefused.because("invalid_client_metadata", description))
-const redirect = (description: string) => Either.left(OAuthRefused.because("invalid_redirect_uri", description))
+const refuseMetadata = (description: string) =>
+  Either.left(OAuthRefused.because("invalid_client_metadata", description))
+const refuseRedirect = (description: string) => Either.left(OAuthRefused.because("invalid_redirect_uri", description))
 
 /** The client's name as pages show it, on one line. An empty name is replaced by the host of the redirect URI. */
 const nameOf = (rawName: string | undefined, redirectUri: string): string => {
@@ -43,17 +44,17 @@ const isWithin = (value: unknown, allowed: ReadonlyArray<string>) =>
  * all clients are public.
  */
 export const readClientMetadata = (body: unknown): Either.Either<ClientMetadata, OAuthRefused> => {
-  if (!Predicate.isRecord(body)) return metadata("The body must be a JSON object.")
+  if (!Predicate.isRecord(body)) return refuseMetadata("The body must be a JSON object.")
   const { client_name: name, grant_types: grants, redirect_uris: uris, response_types: responses } = body
-  if (!isTexts(uris) || uris.length === 0) return redirect("redirect_uris must list at least one URI.")
-  if (uris.length > maxRedirectUris) return redirect(`redirect_uris must list at most ${maxRedirectUris} URIs.`)
+  if (!isTexts(uris) || uris.length === 0) return refuseRedirect("redirect_uris must list at least one URI.")
+  if (uris.length > maxRedirectUris) return refuseRedirect(`redirect_uris must list at most ${maxRedirectUris} URIs.`)
   for (const [index, uri] of uris.entries()) {
     const misfit = misfitOfRedirectUri(uri)
-    if (misfit !== undefined) return redirect(`redirect_uris[${index}] ${misfit}.`)
+    if (misfit !== undefined) return refuseRedirect(`redirect_uris[${index}] ${misfit}.`)
   }
-  if (name !== undefined && !Predicate.isString(name)) return metadata("client_name must be text.")
-  if (!isWithin(grants, grantTypes)) return metadata(`grant_types may name ${grantTypes.join(" and ")} only.`)
-  if (!isWithin(responses, ["code"])) return metadata("response_types may name code only.")
+  if (name !== undefined && !Predicate.isString(name)) return refuseMetadata("client_name must be text.")
+  if (!isWithin(grants, grantTypes)) return refuseMetadata(`grant_types may name ${grantTypes.join(" and ")} only.`)
+  if (!isWithin(responses, ["code"])) return refuseMetadata("response_types may name code only.")
   return Either.right({
     name: nameOf(name, uris[0] ?? ""),
     redirectUris: uris,

@@ -9,7 +9,7 @@ import { codeOf, orDie } from "./SqlErrors.ts"
 /** The codes of a check that was not answered in time, by the server and by the client. */
 const unanswered: ReadonlySet<string | undefined> = new Set(["57014", "ETIMEDOUT"])
 
-/** Citus accepts no longer limit. */
+/** The longest time limit that Citus accepts. */
 const maxNodeMillis = 3_600_000
 
 /** Share of the time in which the accounts are read: with 100,000 of them a read takes 0.4 s, and nodes are checked every 5 s. */

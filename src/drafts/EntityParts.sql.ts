@@ -89,7 +89,7 @@ const makeRelationRows = (sql: SqlClient) => ({
     WHERE m.account_id = ${accountId} AND m.collection_id = r."collectionId" AND m.product_id = r."productId"`
 })
 
-/** Tables with rows that belong to an entity. A publication takes its attempts along. */
+/** Tables with rows that belong to an entity. The attempts of a publication are deleted with it. */
 const tablesOfEntity = [
   "store_version",
   "entity_media",

@@ -51,7 +51,7 @@ const millisOf = (text: string) => {
 const offsetAt = (millis: number, timeZone: string) => Date.parse(`${localTimeOf(millis, timeZone)}Z`) - millis
 
 /** The first instant after `before` that has the other offset. `after` is a later instant with that offset. */
-const transition = (before: number, after: number, timeZone: string) => {
+const findTransition = (before: number, after: number, timeZone: string) => {
   const old = offsetAt(before, timeZone)
   let [low, high] = [before, after]
   while (high - low > 1_000) {
@@ -76,7 +76,7 @@ export const instantsOf = (text: string, timeZone: string): Instants => {
     .filter((at) => at + offsetAt(at, timeZone) === asUtc)
     .sort((left, right) => left - right)
   if (first === undefined) {
-    const at = transition(before, after, timeZone)
+    const at = findTransition(before, after, timeZone)
     const minute = (millis: number) => new Date(millis).toISOString().slice(0, 16)
     return {
       _tag: "Never",

@@ -40,7 +40,7 @@ declare module "../database/MemoryStore.memory.ts" {
 export const emptyJobs: Pick<MemorySlices, "jobs"> = { jobs: new Map() }
 
 /** Copies a value through JSON, as a database would. */
-const stored = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+const asStoredJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 type Repo = Context.Tag.Service<JobsRepo>
 
@@ -134,7 +134,7 @@ const makeLeases = (
     save: (claimed, { counts, cursor, deleted = [], done, errors, total }, leaseSeconds) =>
       change(claimed, (before, millis) => ({
         ...before,
-        cursor: stored(cursor),
+        cursor: asStoredJson(cursor),
         attempts: 0,
         claim: cursor === null ? null : before.claim,
         dueAt: millis + leaseSeconds * 1_000,
@@ -197,7 +197,7 @@ const makeRows = (
         const millis = yield* now
         yield* put(accountId, {
           subject,
-          input: stored(input),
+          input: asStoredJson(input),
           cursor: null,
           actor,
           dueAt: millis,

@@ -48,7 +48,7 @@ const beginning = (text: string, length: number) => {
 const valueMembers: ReadonlyArray<string> = ["value", "live", "new"]
 
 /** Cuts a value to the caps, and adds to `cut` what was shortened: an attribute by its key, anything else by its member's name. */
-const within = (value: unknown, caps: Caps, name: string, cut: Set<string>): unknown => {
+const cutToCaps = (value: unknown, caps: Caps, name: string, cut: Set<string>): unknown => {
   if (typeof value === "string") {
     if (value.length <= caps.text) return value
     cut.add(name)
@@ -56,21 +56,21 @@ const within = (value: unknown, caps: Caps, name: string, cut: Set<string>): unk
   }
   if (Array.isArray(value)) {
     if (value.length > caps.items) cut.add(name)
-    return value.slice(0, caps.items).map((item) => within(item, caps, name, cut))
+    return value.slice(0, caps.items).map((item) => cutToCaps(item, caps, name, cut))
   }
   if (!isObject(value)) return value
   const key = typeof value.key === "string" ? value.key : undefined
   return Object.fromEntries(
     Object.entries(value).map(([member, item]) => [
       member,
-      within(item, caps, valueMembers.includes(member) && key !== undefined ? key : member, cut)
+      cutToCaps(item, caps, valueMembers.includes(member) && key !== undefined ? key : member, cut)
     ])
   )
 }
 
 const withinCaps = (record: Json, caps: Caps): Json => {
   const cut = new Set<string>()
-  const value = within(record, caps, "", cut) as Json
+  const value = cutToCaps(record, caps, "", cut) as Json
   return cut.size === 0 ? value : { ...value, truncated_keys: [...cut].map((name) => beginning(name, 320)) }
 }
 

@@ -102,7 +102,7 @@ const isFollowed = (message: unknown): boolean => {
 }
 
 /** Runs effects as the caller, within the bounds of its connection. */
-const as =
+const asCaller =
   ({ actor, bounds, version }: Caller) =>
   <A, E>(effect: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E> =>
     effect.pipe(
@@ -115,7 +115,7 @@ const as =
 const inLibrary =
   (caller: Caller) =>
   <A, E>(effect: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E> =>
-    Effect.annotateLogs(as(caller)(effect), "requestId", caller.requestId)
+    Effect.annotateLogs(asCaller(caller)(effect), "requestId", caller.requestId)
 
 /** Serves tools, prompts and resources with the SDK. Every request gets a new SDK server, so no state is kept between requests. */
 export const makeMcpServer = Effect.gen(function* () {
@@ -219,7 +219,7 @@ export const makeMcpServer = Effect.gen(function* () {
     }).pipe(Effect.flatten)
 
   const answerPlain = ({ id, tool }: PlainCall, caller: Caller): Effect.Effect<Answer> =>
-    Effect.map(as(caller)(call(tool, caller.args ?? {}, caller.requestId)), (called) => ({
+    Effect.map(asCaller(caller)(call(tool, caller.args ?? {}, caller.requestId)), (called) => ({
       status: 200,
       contentType: "application/json",
       body:
@@ -232,7 +232,7 @@ export const makeMcpServer = Effect.gen(function* () {
   return (message: unknown, headers: SentHeaders, caller: Caller): Effect.Effect<Answer> => {
     const plain = caller.refused === undefined ? plainCallOf(message, headers) : undefined
     return plain === undefined
-      ? Effect.flatMap(as(caller)(instructionsFor(message)), (instructions) =>
+      ? Effect.flatMap(asCaller(caller)(instructionsFor(message)), (instructions) =>
           throughSdk(message, headers, caller, instructions)
         )
       : answerPlain(plain, caller)

@@ -48,7 +48,7 @@ const uuidsIn = (value: unknown, found: Set<string> = new Set(), name = ""): Set
   return found
 }
 
-const concealed = (absent: ReadonlySet<string>, text: string) =>
+const concealIds = (absent: ReadonlySet<string>, text: string) =>
   text.replace(uuids, (id) => (absent.has(id) ? "(hidden from this connection)" : id))
 
 const isIn = (absent: ReadonlySet<string>, value: unknown) =>
@@ -72,13 +72,13 @@ const gone = Symbol("gone")
 const idMembers = /(?:^|_)ids?$/
 
 /** Removes the hidden parts of a value. Returns `gone` if all of it is hidden. `name`: the member that holds the value. */
-const without = (absent: ReadonlySet<string>, value: unknown, name = ""): unknown => {
-  if (Array.isArray(value)) return value.map((item) => without(absent, item, name)).filter((item) => item !== gone)
-  if (typeof value === "string" && isMessage(name)) return concealed(absent, value)
+const removeHidden = (absent: ReadonlySet<string>, value: unknown, name = ""): unknown => {
+  if (Array.isArray(value)) return value.map((item) => removeHidden(absent, item, name)).filter((item) => item !== gone)
+  if (typeof value === "string" && isMessage(name)) return concealIds(absent, value)
   if (!isObject(value)) return idMembers.test(name) && isIn(absent, value) ? gone : value
   const members: Array<readonly [string, unknown]> = []
   for (const [name, member] of Object.entries(value)) {
-    const left = without(absent, member, name)
+    const left = removeHidden(absent, member, name)
     if (left === gone) return gone
     if (
       listsOfStores.has(name) &&
@@ -138,12 +138,12 @@ export const makeStoreBounds = Effect.map(
           args: replaceIds(args, substituteOf, false),
           cut: (answer) =>
             Effect.gen(function* () {
-              const left = without(yield* outside(accountId, stores, [...uuidsIn(answer)]), answer)
+              const left = removeHidden(yield* outside(accountId, stores, [...uuidsIn(answer)]), answer)
               return isObject(left) ? left : yield* new NotFound()
             }),
           conceal: (text) =>
             Effect.map(outside(accountId, stores, text.match(uuids) ?? []), (hidden) =>
-              concealed(new Set([...hidden].filter((id) => !sentIds.has(id))), text)
+              concealIds(new Set([...hidden].filter((id) => !sentIds.has(id))), text)
             ),
           restore: (text) => text.replace(uuids, (id) => idOfSubstitute.get(id) ?? id)
         }

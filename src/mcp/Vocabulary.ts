@@ -115,7 +115,7 @@ const chooseMember = (union: SchemaAST.Union, value: unknown): SchemaAST.AST | u
 
 type MapValue = (value: unknown) => unknown
 
-const same: MapValue = (value) => value
+const unchanged: MapValue = (value) => value
 
 /** Cuts a list or a text to the maximum in its annotation. */
 const shortenBy = (map: MapValue, { maxCharacters, maxItems }: InConnector): MapValue =>
@@ -129,7 +129,7 @@ const shortenBy = (map: MapValue, { maxCharacters, maxItems }: InConnector): Map
 
 /** Makes a function that translates encoded answers to the connector's vocabulary. Called once per schema. */
 export const toConnector = (ast: SchemaAST.AST): MapValue => {
-  if (!isConcerned(ast)) return same
+  if (!isConcerned(ast)) return unchanged
   const inner = wire(ast)
   switch (inner._tag) {
     case "TypeLiteral": {
@@ -152,18 +152,18 @@ export const toConnector = (ast: SchemaAST.AST): MapValue => {
     }
     case "TupleType": {
       const elements = inner.elements.map(({ type }) => toConnector(type))
-      const [rest = same] = inner.rest.map(({ type }) => toConnector(type))
+      const [rest = unchanged] = inner.rest.map(({ type }) => toConnector(type))
       return (value) => (Array.isArray(value) ? value.map((item, index) => (elements[index] ?? rest)(item)) : value)
     }
     case "Union": {
       const maps = new Map(inner.types.map((type) => [type, toConnector(type)]))
       return (value) => {
         const type = chooseMember(inner, value)
-        return type === undefined ? value : (maps.get(type) ?? same)(value)
+        return type === undefined ? value : (maps.get(type) ?? unchanged)(value)
       }
     }
     default:
-      return same
+      return unchanged
   }
 }
 
@@ -348,8 +348,8 @@ export const chooseKeyed = (ast: SchemaAST.AST): ChooseKeyed => {
         connector,
         choose: what.keyed === true ? keyedList : chooseKeyed(type)
       }))
-      const chosenOnes = members.filter(({ choose }) => choose !== all)
-      if (chosenOnes.length === 0) return all
+      const chosenOnes = members.filter(({ choose }) => choose !== keepAll)
+      if (chosenOnes.length === 0) return keepAll
       return (value, keys, seen) =>
         isObject(value)
           ? {
@@ -364,17 +364,17 @@ export const chooseKeyed = (ast: SchemaAST.AST): ChooseKeyed => {
     }
     case "TupleType": {
       const [rest] = inner.rest
-      const choose = rest === undefined ? all : chooseKeyed(rest.type)
-      return choose === all
-        ? all
+      const choose = rest === undefined ? keepAll : chooseKeyed(rest.type)
+      return choose === keepAll
+        ? keepAll
         : (value, keys, seen) => (Array.isArray(value) ? value.map((item) => choose(item, keys, seen)) : value)
     }
     default:
-      return all
+      return keepAll
   }
 }
 
-const all: ChooseKeyed = (value) => value
+const keepAll: ChooseKeyed = (value) => value
 
 const keyedList: ChooseKeyed = (value, keys, seen) =>
   Array.isArray(value)

@@ -87,7 +87,7 @@ const untilAnswer = "20 seconds"
  * Begins an export and waits for its first part, so that an error at the begin is answered with its page. Returns the whole export, which
  * is closed when it or its connection ends.
  */
-const begun = (request: HttpServerRequest.HttpServerRequest, parts: Parts) =>
+const beginExport = (request: HttpServerRequest.HttpServerRequest, parts: Parts) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
@@ -115,7 +115,7 @@ const download = (request: HttpServerRequest.HttpServerRequest, parts: Parts, na
   Effect.gen(function* () {
     const context = yield* Effect.context<CurrentActor>()
     return HttpServerResponse.stream(
-      (yield* begun(request, parts)).pipe(
+      (yield* beginExport(request, parts)).pipe(
         Stream.map(({ bytes }) => bytes),
         // The library ends the response of a failed stream as if it were complete.
         Stream.onError(() => Effect.sync(() => toServerResponse(request).destroy())),

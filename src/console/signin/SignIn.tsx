@@ -55,7 +55,7 @@ const refusedLink = ({ _tag, message }: LinkUsedUp | EmailTaken) =>
     ? new PageRefused({ status: 400, title: "This link is used up", message })
     : new PageRefused({ status: 400, title: "This e-mail address is in use", message })
 
-const waiting = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) => ({
+const tooManyAttempts = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) => ({
   status: 429,
   headers: { "retry-after": String(retryAfterSeconds) }
 })
@@ -117,7 +117,7 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
             return html(
               viewerOf(request),
               <ForgotPasswordPage canMail email={email} refusal={counted.left.message} />,
-              waiting(counted.left)
+              tooManyAttempts(counted.left)
             )
           const sender = { pageLanguage: pageLanguageOf(request), timeZone: null }
           yield* counted.right.makeLink.pipe(
@@ -209,7 +209,7 @@ const makeCode = Effect.gen(function* () {
         const again = <CodePage {...step} refusal={message} />
         return _tag === "CodeRefused"
           ? html(viewerOf(request), again, { status: 403 })
-          : html(viewerOf(request), again, waiting(finished.left))
+          : html(viewerOf(request), again, tooManyAttempts(finished.left))
       })
     )
   }
@@ -265,7 +265,7 @@ export const signIn = ({
             const again = <SignInPage email={email} returnTo={returnTo} refusal={refused.message} kept={unsent} />
             return refused._tag === "SignInRefused"
               ? html(viewerOf(request), again, { status: 403 })
-              : html(viewerOf(request), again, waiting(refused))
+              : html(viewerOf(request), again, tooManyAttempts(refused))
           })
         ),
         ...(yield* makeCode),
@@ -297,7 +297,7 @@ export const signIn = ({
             const email = yield* Effect.mapError(signIns.findLink(token), refusedLink)
             const again = (refusal: Saying) => <SetPasswordPage email={email} token={token} refusal={refusal} />
             return set.left._tag === "SignInBusy"
-              ? html(viewerOf(request), again(set.left.message), waiting(set.left))
+              ? html(viewerOf(request), again(set.left.message), tooManyAttempts(set.left))
               : html(viewerOf(request), again(`The password ${set.left.issues[0]?.message}.`), {
                   status: 400
                 })

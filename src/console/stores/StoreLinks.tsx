@@ -40,7 +40,7 @@ const hostOf = (address: string) => address.replace(/^https?:\/\//i, "").replace
 const orNone = (text: string) => (text.trim() === "" ? undefined : text)
 
 /** The page of the job that a change began, or the stores. */
-const after = ({ job }: BegunChange, note: string) =>
+const redirectAfter = ({ job }: BegunChange, note: string) =>
   seeOther(job === null ? `${paths.stores}?note=${note}` : jobPath(job.id))
 
 /** The forms that link a store, test its token and unlink it. */
@@ -98,7 +98,7 @@ export const storeLinks: Surface<PlatformRegistry | Stores | PageServices> = sur
               )
             })
             .pipe(Effect.either)
-          if (Either.isRight(linked)) return after(linked.right, "linked")
+          if (Either.isRight(linked)) return redirectAfter(linked.right, "linked")
           const error = linked.left
           if (error._tag === "PimLocked") return yield* error
           if (error._tag === "ValidationFailed") return show(visitor, form, misfitOf(form, error))
@@ -142,7 +142,7 @@ export const storeLinks: Surface<PlatformRegistry | Stores | PageServices> = sur
       unlink: withForm((_, form) =>
         Effect.gen(function* () {
           const store = yield* Effect.flatMap(idOf(StoreId, form), stores.find)
-          return after(yield* stores.beginUnlink(store.domain), "unlinked")
+          return redirectAfter(yield* stores.beginUnlink(store.domain), "unlinked")
         })
       )
     }
