@@ -1,4 +1,4 @@
-import type { Option } from "effect"
+import { Either, type Option, Schema } from "effect"
 import {
   columnsNotKept,
   type ImportConflict,
@@ -172,10 +172,19 @@ const maxConflicts = 50
 /** Width of a value column. */
 const columnWidth = 36
 
+const readTexts = Schema.decodeUnknownEither(Schema.parseJson(Schema.Array(Schema.String)))
+
 /** A table of conflicts, with draft and store values side by side. */
 export const conflictLines = (conflicts: ReadonlyArray<ImportConflict>): ReadonlyArray<string> => {
   const shown = conflicts.slice(0, maxConflicts)
   const cell = (value: string) => quoted(value, columnWidth - 4).padEnd(columnWidth)
+  const listOf = (list: string, pictures: NonNullable<ImportConflict["pictures"]>) =>
+    Either.match(readTexts(list), {
+      onLeft: () => list,
+      onRight: (ids) => ids.map((id) => pictures[id] ?? "a new picture").join(", ")
+    })
+  const valueOf = (value: string, { pictures }: ImportConflict) =>
+    cell(pictures === undefined ? value : listOf(value, pictures))
   const numberWidth = String(shown.at(-1)?.conflict ?? 0).length
   const fieldWidth = Math.max(5, ...shown.map(({ field }) => field.length))
   const indent = " ".repeat(numberWidth + 2)
@@ -183,7 +192,7 @@ export const conflictLines = (conflicts: ReadonlyArray<ImportConflict>): Readonl
     ...(shown.length === 0 ? [] : [`${indent}  ${"".padEnd(fieldWidth)}  ${"draft".padEnd(columnWidth)}  store`]),
     ...shown.flatMap((one) => [
       `  ${String(one.conflict).padStart(numberWidth)}  ${one.entity_type} ${one.entity_id}  ${quoted(one.title, columnWidth)} on ${one.store_domain}`,
-      `${indent}  ${one.field.padEnd(fieldWidth)}  ${cell(one.draft_value)}  ${cell(one.store_value)}  ${one.decision ?? "undecided"}`
+      `${indent}  ${one.field.padEnd(fieldWidth)}  ${valueOf(one.draft_value, one)}  ${valueOf(one.store_value, one)}  ${one.decision ?? "undecided"}`
     ]),
     ...(conflicts.length > shown.length ? [`  and ${conflicts.length - shown.length} more: --json shows all`] : [])
   ]

@@ -1,5 +1,6 @@
 import { Either, Schema } from "effect"
 import { EntityId } from "../model/Ids.ts"
+import { titleOr } from "./Naming.tsx"
 import { pageOf, paths } from "./Paths.ts"
 import { useWords } from "./Viewer.tsx"
 
@@ -70,9 +71,27 @@ export const ComparedValue = ({ other, text }: { readonly text: string; readonly
   )
 }
 
-/** An ordered list of entities. Text that is not a list of ids is shown unchanged. */
-export const OrderOf = ({ text }: { readonly text: string }) =>
-  Either.match(readIds(text), {
+/**
+ * An ordered list of entities. Text that is not a list of ids is shown unchanged. `pictures`: the names of the entities, which are
+ * pictures; one without a name does not exist yet.
+ */
+export const OrderOf = ({
+  pictures,
+  text
+}: {
+  readonly text: string
+  readonly pictures?: Readonly<Record<string, string>> | undefined
+}) => {
+  const t = useWords()
+  const Item = ({ id }: { readonly id: EntityId }) =>
+    pictures !== undefined && pictures[id] === undefined ? (
+      <span class="quiet">{t("A new picture of the store")}</span>
+    ) : (
+      <a href={pageOf(paths.entity, id)}>
+        <bdi>{pictures === undefined ? id : titleOr(t, "media", pictures[id] ?? "")}</bdi>
+      </a>
+    )
+  return Either.match(readIds(text), {
     onLeft: () => <Value text={text} />,
     onRight: (ids) =>
       ids.length === 0 ? (
@@ -81,9 +100,10 @@ export const OrderOf = ({ text }: { readonly text: string }) =>
         <ol>
           {ids.map((id) => (
             <li key={id}>
-              <a href={pageOf(paths.entity, id)}>{id}</a>
+              <Item id={id} />
             </li>
           ))}
         </ol>
       )
   })
+}

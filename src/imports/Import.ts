@@ -165,6 +165,8 @@ export const ImportConflict = Schema.Struct({
   accepted: Schema.NullOr(Schema.String),
   draft_value: Schema.String,
   store_value: Schema.String,
+  /** Of `media_ids`: the names of the pictures in these lists, by id. Left out are pictures that the import would create. */
+  pictures: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), { exact: true }),
   decision: Schema.NullOr(ConflictDecision),
   decided_by: Schema.NullOr(HistoryActor),
   decided_at: Schema.NullOr(Timestamp)

@@ -1,11 +1,11 @@
 import { basename } from "node:path"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { terms } from "../catalog/SearchText.ts"
 import { CurrentActor, withAccountId } from "../model/Actor.ts"
 import { ValidationFailed } from "../model/Errors.ts"
-import type { AccountId, ImportId } from "../model/Ids.ts"
+import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
-import type { Acceptance, BulkDecision, Choices, ConflictDecision } from "./Import.ts"
+import type { Acceptance, BulkDecision, Choices, ConflictDecision, ImportConflict } from "./Import.ts"
 import { makeImportApply } from "./ImportApply.ts"
 import type { ConflictFilter } from "./ImportConflicts.sql.ts"
 import { type ImportLeases, makeImportLeases } from "./ImportLeases.ts"
@@ -53,6 +53,14 @@ export const makeSaving =
       })
   }
 
+const readIds = Schema.decodeUnknownOption(Schema.parseJson(Schema.Array(EntityId)))
+
+/** The pictures in the lists of a conflict. */
+const picturesOf = ({ accepted, draft_value, field, store_value }: ImportConflict): ReadonlyArray<EntityId> =>
+  field !== "media_ids"
+    ? []
+    : [...new Set([accepted, draft_value, store_value].flatMap((list) => Option.getOrElse(readIds(list), () => [])))]
+
 /** Reads of imports and of their lists. */
 const makeReads = (repo: ImportsRepo["Type"], { getRun }: ImportLeases) => {
   const readList = makeReadList(repo)
@@ -83,7 +91,14 @@ const makeReads = (repo: ImportsRepo["Type"], { getRun }: ImportLeases) => {
     ) {
       const { accountId } = yield* CurrentActor
       yield* getRun(accountId, id)
-      return yield* repo.conflicts(accountId, id, after, limitList(limit), { ...filter, needles: terms(search) })
+      const found = yield* repo.conflicts(accountId, id, after, limitList(limit), { ...filter, needles: terms(search) })
+      const media = yield* repo.entities(accountId, [...new Set(found.flatMap(picturesOf))])
+      const titles = new Map(media.map(({ id, title }) => [id, title]))
+      return found.map((conflict) => {
+        const ids = picturesOf(conflict)
+        const named = ids.flatMap((each) => (titles.has(each) ? [[each, titles.get(each) ?? ""] as const] : []))
+        return ids.length === 0 ? conflict : { ...conflict, pictures: Object.fromEntries(named) }
+      })
     }),
     /**
      * The entities that the import removes from the store. Skips the first `after` entities and returns at most 500. Empty after

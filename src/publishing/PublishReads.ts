@@ -11,10 +11,7 @@ export const makePublishReads = Effect.gen(function* () {
   const repo = yield* PublicationsRepo
 
   return {
-    /**
-     * Those of these entities that are products. Their publishes are requested before those of their variants, which are sent after them: a
-     * variant shows only pictures that the store has for its product.
-     */
+    /** The products among these entities. They are requested before their variants, which show only pictures that the store has for the product. */
     productsIn: Effect.fn("Publishing.productsIn")(function* (ids: ReadonlyArray<EntityId>) {
       const { accountId } = yield* CurrentActor
       const entities = yield* repo.entities(accountId, ids)

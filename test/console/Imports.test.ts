@@ -130,9 +130,23 @@ layer(PagesServer, { excludeTestServices: true })("the pages of imports", (it) =
         yield* put(null)
         const run = yield* imports.refresh(shop.domain, quiet)
         const page = yield* assertPage(`/import?id=${run.id}`, cookie)
-        assert.include(textOf(page), `: Picture Keep our draft ${shown} Take the store's value empty`)
+        assert.include(textOf(page), ": Picture Keep our draft tent on a table Take the store's value empty")
+        assert.match(textOf(page), /Last accepted value of the store stove on a table/)
+        assert.include(page.text, `<a href="/entity?id=${shown}"><bdi>tent on a table</bdi></a>`)
         yield* imports.accept(run.id, quiet, { rest: "keep_draft" })
-        assert.include(textOf(yield* ask(`/import?id=${run.id}&list=conflicts`, { cookie })), `Picture ${shown} empty`)
+        assert.include(
+          textOf(yield* ask(`/import?id=${run.id}&list=conflicts`, { cookie })),
+          "Picture tent on a table empty"
+        )
+        // A picture that only the store has is not in the catalog yet.
+        const [added] = aProductOf("lid", [])
+        if (!added) return assert.fail("no picture")
+        yield* shops.put({ accountId, storeId: shop.id }, [added, { ...variant, picture: added.platformId }])
+        const next = yield* imports.refresh(shop.domain, quiet)
+        assert.include(
+          textOf(yield* assertPage(`/import?id=${next.id}`, cookie)),
+          ": Picture Keep our draft tent on a table Take the store's value A new picture of the store"
+        )
       }).pipe(actingAs(actor))
     })
   )

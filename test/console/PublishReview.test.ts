@@ -137,6 +137,48 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
     })
   )
 
+  it.effect("names the pictures that a gallery loses and gets, at most ten of each", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, shop } = yield* aMerchant
+      yield* Effect.gen(function* () {
+        const { apply } = yield* CatalogChanges
+        const on = [shop]
+        const product = yield* anEntity("product", { title: "Lamp" }, { on })
+        const picture = (alt: string) => anEntity("media", { alt, url: `https://cdn.example/${alt}.png` }, { on })
+        const [front, back] = [yield* picture("Front"), yield* picture("Behind")]
+        const many = yield* Effect.forEach(
+          Array.from({ length: 12 }, (_, index) => `Side ${index + 1}`),
+          picture
+        )
+        const show = (...media: ReadonlyArray<EntityId>) =>
+          apply([
+            CatalogChange.SetGallery({
+              entityId: product,
+              entries: media.map((mediaId) => ({ mediaId, storeIds: [shop.id] }))
+            })
+          ])
+        const changes = Effect.map(ask(`/entity/review?id=${product}`, { cookie }), textOf)
+        yield* show(front)
+        yield* apply([CatalogChange.AcceptPublish({ entityId: product, storeId: shop.id })])
+        yield* show(back)
+        assert.include(yield* changes, "Gallery 1 entry Taken out: Front 1 entry Added: Behind ")
+        yield* show(front, back)
+        assert.include(yield* changes, "Gallery 1 entry 2 entries Added: Behind ")
+        yield* show()
+        assert.include(yield* changes, "Gallery 1 entry Taken out: Front 0 entries ")
+        yield* show(...many)
+        const ten = many.slice(0, 10).map((_, index) => `Side ${index + 1}`)
+        assert.include(
+          yield* changes,
+          `Gallery 1 entry Taken out: Front 12 entries Added: ${ten.join(" ")} and 2 more `
+        )
+        yield* apply([CatalogChange.AcceptPublish({ entityId: product, storeId: shop.id })])
+        yield* show(...[...many].reverse())
+        assert.include(yield* changes, "Gallery 12 entries 12 entries in another order ")
+      }).pipe(actingAs(actor))
+    })
+  )
+
   it.effect("is followed by the reason why a publish waits, on the page of the entity", () =>
     Effect.gen(function* () {
       const { actor, cookie, shop, stove } = yield* aDraft

@@ -6,6 +6,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { afterAll } from "vitest"
 import type { Aggregate, GalleryEntry } from "../../src/catalog/Aggregate.ts"
+import { conflictLines } from "../../src/cli/ImportOutput.ts"
 import { mediaShown } from "../../src/drafts/Aggregate.ts"
 import { CatalogChange } from "../../src/drafts/CatalogChange.ts"
 import { Imports } from "../../src/imports/Imports.ts"
@@ -283,6 +284,20 @@ for (const engine of featureEngines)
             yield* put(more.platformId)
             const { id, summary } = yield* imports.refresh("shop.example", () => Effect.void)
             assert.strictEqual(summary.conflicts, 1)
+            const conflicts = yield* imports.conflicts(id, 0, 10)
+            assert.deepStrictEqual(
+              conflicts.map(({ draft_value, pictures, store_value }) => [draft_value, store_value, pictures]),
+              [
+                [
+                  JSON.stringify([boot]),
+                  JSON.stringify([sole]),
+                  { [boot]: "boot on a table", [sole]: "sole on a table" }
+                ]
+              ]
+            )
+            assert.deepStrictEqual(conflictLines(conflicts).slice(2), [
+              '     media_ids  "boot on a table"                     "sole on a table"                     undecided'
+            ])
             yield* imports.accept(id, () => Effect.void, { rest: "keep_draft" })
             assert.deepStrictEqual(yield* shown, [[boot], [["media_ids"]]])
             const { request, settle } = yield* Publishing

@@ -1,5 +1,6 @@
 import { Effect, Either, Schema } from "effect"
 import { Catalog } from "../../catalog/Catalog.ts"
+import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
 import { NotFound, type RevisionConflict, type ValidationFailed } from "../../model/Errors.ts"
@@ -13,6 +14,7 @@ import { type Words, wordsIn } from "../languages/Words.tsx"
 import { decoded, idOf, makePageHandlers, type PageServices, queryOf } from "../PageHandlers.ts"
 import { pageOf, paths } from "../Paths.ts"
 import { refuseOnPage } from "../Refusals.tsx"
+import { pictureName } from "./Gallery.tsx"
 import { chosenPrefix, picturesIn, ReviewPage, type StorePreview } from "./ReviewPage.tsx"
 
 const routes = {
@@ -37,25 +39,22 @@ const wordsOf = (t: Words, error: RevisionConflict | ValidationFailed) =>
     : error.reasons
 
 /** The page that shows what publishing one entity changes, and the form that publishes it. */
-export const publishReview: Surface<Catalog | Publishing | Stores | PageServices> = surfaceOf(
+export const publishReview: Surface<Catalog | MerchantLists | Publishing | Stores | PageServices> = surfaceOf(
   routes,
   Effect.gen(function* () {
     const catalog = yield* Catalog
+    const lists = yield* MerchantLists
     const publishing = yield* Publishing
     const stores = yield* Stores
     const { asVisitor, withForm } = yield* makePageHandlers
 
-    /** The titles of the pictures that the previews of a variant name. */
-    const titlesOf = (rows: ReadonlyArray<StorePreview>) => {
+    /** The names of the pictures that the previews name. */
+    const namesOf = (t: Words, rows: ReadonlyArray<StorePreview>) => {
       const ids = rows.flatMap((row) => (row._tag === "Preview" ? picturesIn(row.preview) : []))
-      const titles = Effect.forEach(new Set(ids), (each) =>
-        catalog.get("media", each).pipe(
-          Effect.map(({ title }) => [each, title] as const),
-          // A store that was linked again may have accepted a picture that was deleted meanwhile.
-          Effect.catchTag("NotFound", () => Effect.succeed([each, ""] as const))
-        )
+      return Effect.map(
+        lists.rows([...new Set(ids)]),
+        (found) => new Map(found.map((row) => [row.id, pictureName(t, row)]))
       )
-      return Effect.map(titles, (pairs) => new Map(pairs))
     }
 
     const showReview = (
@@ -82,7 +81,7 @@ export const publishReview: Surface<Catalog | Publishing | Stores | PageServices
             })
           )
         )
-        const pictures = kind === "variant" ? yield* titlesOf(rows) : undefined
+        const pictures = yield* namesOf(t, rows)
         return html(
           visitor,
           <ReviewPage

@@ -57,29 +57,76 @@ const Side = ({ field, isNew = false, other, value }: SideProps) => {
   )
 }
 
-/** The titles of pictures by id. */
-type PictureTitles = ReadonlyMap<EntityId, string>
+/** The names of pictures by id. A picture that was deleted has none. */
+type PictureNames = ReadonlyMap<EntityId, string>
 
-/** The pictures that a preview of a variant's publish names. */
+/** Maximum pictures of a gallery that a side of a preview names. */
+const maxNamed = 10
+
+const idsIn = (list: string) => Either.getOrElse(readIds(list), () => [])
+
+/** The pictures of a list that another list does not have. */
+const onlyIn = (list: string, other: string): ReadonlyArray<EntityId> => {
+  const others = new Set(idsIn(other))
+  return idsIn(list).filter((id) => !others.has(id))
+}
+
+/** The pictures that a preview names: those that leave the store, and those that come to it. A variant has at most one. */
 export const picturesIn = ({ differences }: PublishPreview): ReadonlyArray<EntityId> =>
   differences
     .filter(({ key }) => key === pictureKey)
-    .flatMap(({ draft, live }) => [live, draft].flatMap((list) => Either.getOrElse(readIds(list), () => [])))
+    .flatMap(({ draft, live }) => [onlyIn(live, draft), onlyIn(draft, live)].flatMap((ids) => ids.slice(0, maxNamed)))
 
-const Picture = ({ list, titles }: { readonly list: string; readonly titles: PictureTitles }) => {
-  const [id] = Either.getOrElse(readIds(list), () => [])
-  return id === undefined ? <EmptyValue /> : <EntityLink id={id} kind="media" title={titles.get(id) ?? ""} />
+interface PictureSideProps {
+  readonly list: string
+  readonly other: string
+  readonly names: PictureNames
 }
 
-/** `pictures`: of a variant. */
+const PictureLink = ({ id, names }: { readonly id: EntityId; readonly names: PictureNames }) => (
+  <EntityLink id={id} kind="media" title={names.get(id) ?? ""} />
+)
+
+const Picture = ({ list, names }: PictureSideProps) => {
+  const [id] = idsIn(list)
+  return id === undefined ? <EmptyValue /> : <PictureLink id={id} names={names} />
+}
+
+/** One side of a gallery: its size, and the pictures that only this side has. */
+const GallerySide = ({ isNew = false, list, names, other }: PictureSideProps & { readonly isNew?: boolean }) => {
+  const t = useWords()
+  const own = onlyIn(list, other)
+  const more = own.length - maxNamed
+  return (
+    <>
+      <Side field={pictureKey} value={list} other={other} isNew={isNew} />
+      {own.length > 0 && (
+        <div>
+          {t(isNew ? "Added:" : "Taken out:")}
+          <ul>
+            {own.slice(0, maxNamed).map((id) => (
+              <li key={id}>
+                <PictureLink id={id} names={names} />
+              </li>
+            ))}
+            {more > 0 && <li class="quiet">{t("and {count, number} more", { count: more })}</li>}
+          </ul>
+        </div>
+      )}
+    </>
+  )
+}
+
 const Changes = ({
   id,
+  isVariant,
   pictures,
   preview
 }: {
   readonly id: string
+  readonly isVariant: boolean
   readonly preview: PublishPreview
-  readonly pictures: PictureTitles | undefined
+  readonly pictures: PictureNames
 }) => {
   const t = useWords()
   return (
@@ -89,17 +136,25 @@ const Changes = ({
         <Table
           labelledBy={id}
           columns={[t("Field"), t("Live"), t("New value")]}
-          rows={preview.differences.map(({ draft, key, live }) => ({
-            key,
-            cells:
-              pictures !== undefined && key === pictureKey
-                ? [t("Picture"), <Picture list={live} titles={pictures} />, <Picture list={draft} titles={pictures} />]
-                : [
-                    fieldName(t, key),
-                    <Side field={key} value={live} other={draft} />,
-                    <Side field={key} value={draft} other={live} isNew />
-                  ]
-          }))}
+          rows={preview.differences.map(({ draft, key, live }) => {
+            const [before, after] = [
+              { list: live, other: draft, names: pictures },
+              { list: draft, other: live, names: pictures }
+            ]
+            return {
+              key,
+              cells:
+                key !== pictureKey
+                  ? [
+                      fieldName(t, key),
+                      <Side field={key} value={live} other={draft} />,
+                      <Side field={key} value={draft} other={live} isNew />
+                    ]
+                  : isVariant
+                    ? [t("Picture"), <Picture {...before} />, <Picture {...after} />]
+                    : [fieldName(t, key), <GallerySide {...before} />, <GallerySide {...after} isNew />]
+            }
+          })}
         />
       )}
       {preview.included.length > 0 && (
@@ -116,11 +171,13 @@ const Changes = ({
 
 const StoreSection = ({
   chosen,
+  isVariant,
   pictures,
   row
 }: {
   readonly row: StorePreview
-  readonly pictures: PictureTitles | undefined
+  readonly isVariant: boolean
+  readonly pictures: PictureNames
   readonly chosen: ReadonlyArray<StoreId> | undefined
 }) => {
   const t = useWords()
@@ -161,7 +218,7 @@ const StoreSection = ({
       {outcome === "nothing_to_publish" ? (
         <p class="quiet">{t("Nothing to publish.")}</p>
       ) : (
-        <Changes id={heading} preview={row.preview} pictures={pictures} />
+        <Changes id={heading} isVariant={isVariant} preview={row.preview} pictures={pictures} />
       )}
     </section>
   )
@@ -169,7 +226,7 @@ const StoreSection = ({
 
 /**
  * Shows by store what a publish of an entity would change: the live and the new values. `chosen`: the stores of the
- * refused form. `pictures`: the titles of the pictures of a variant; undefined for other kinds.
+ * refused form. `pictures`: the names of the pictures that `picturesIn` finds.
  */
 export const ReviewPage = ({
   chosen,
@@ -188,7 +245,7 @@ export const ReviewPage = ({
   readonly title: string
   readonly draftRevision: number
   readonly rows: ReadonlyArray<StorePreview>
-  readonly pictures: PictureTitles | undefined
+  readonly pictures: PictureNames
   readonly refusal?: Saying | undefined
   readonly chosen?: ReadonlyArray<StoreId> | undefined
 }) => {
@@ -212,7 +269,13 @@ export const ReviewPage = ({
         <HiddenFields csrf={visitor.csrf} id={id} />
         <input type="hidden" name="draft_revision" value={String(draftRevision)} />
         {rows.map((row) => (
-          <StoreSection key={row.store.id} row={row} chosen={chosen} pictures={pictures} />
+          <StoreSection
+            key={row.store.id}
+            row={row}
+            chosen={chosen}
+            isVariant={kind === "variant"}
+            pictures={pictures}
+          />
         ))}
         <div class="buttons">
           {isOpen && <button type="submit">{t("Publish to the chosen stores")}</button>}

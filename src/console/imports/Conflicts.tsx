@@ -81,10 +81,18 @@ const Sides = ({ chosen, conflict, hasFocus }: ConflictShown) => {
   return (
     <div class="versus">
       <Side conflict={conflict} chosen={chosen} value="keep_draft" hasFocus={hasFocus}>
-        {isOrder ? <OrderOf text={conflict.draft_value} /> : <ComparedValue text={draft} other={store} />}
+        {isOrder ? (
+          <OrderOf text={conflict.draft_value} pictures={conflict.pictures} />
+        ) : (
+          <ComparedValue text={draft} other={store} />
+        )}
       </Side>
       <Side conflict={conflict} chosen={chosen} value="take_store" hasFocus={false}>
-        {isOrder ? <OrderOf text={conflict.store_value} /> : <ComparedValue text={store} other={draft} />}
+        {isOrder ? (
+          <OrderOf text={conflict.store_value} pictures={conflict.pictures} />
+        ) : (
+          <ComparedValue text={store} other={draft} />
+        )}
       </Side>
     </div>
   )
@@ -113,7 +121,7 @@ const Conflict = (shown: ConflictShown) => {
             <Value text={readablePair(accepted, conflict.draft_value, typeOf(entity_type, field, []))[0]} />
           </p>
         ) : (
-          <OrderOf text={accepted} />
+          <OrderOf text={accepted} pictures={conflict.pictures} />
         )}
       </details>
       {decided_by !== null && decided_at !== null && (
@@ -131,7 +139,8 @@ const Conflict = (shown: ConflictShown) => {
 const decidedRow = (t: Words, conflict: ImportConflict): Row => {
   const { decided_by, decision, draft_value, entity_id, entity_type, field, store_value, title } = conflict
   const [draft, store] = readablePair(draft_value, store_value, typeOf(entity_type, field, []))
-  const cell = (text: string) => (orders[field] === undefined ? <Value text={text} /> : <OrderOf text={text} />)
+  const cell = (text: string) =>
+    orders[field] === undefined ? <Value text={text} /> : <OrderOf text={text} pictures={conflict.pictures} />
   return {
     key: String(conflict.conflict),
     cells: [
