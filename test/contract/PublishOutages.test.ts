@@ -11,7 +11,7 @@ import {
 } from "../../src/platform/PlatformErrors.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { defaultPublishingOptions, Publishing } from "../../src/publishing/Publishing.ts"
-import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { publishingWith } from "../support/PublishingWith.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
@@ -90,6 +90,14 @@ const versionOf = ({ accountId, store }: Shop, entityId: EntityId) =>
     Effect.flatMap(DraftsRepo, (repo) => repo.lock(accountId, [entityId], [])),
     ({ aggregates }) => aggregates.get(entityId)?.versions.find(({ storeId }) => storeId === store.id)
   )
+
+/** Claims a publication, as a process does that works on it. */
+const claim = (id: PublicationId) =>
+  Effect.flatMap(PublicationsRepo, (repo) =>
+    Effect.repeat(Effect.delay(repo.claim({ limit: 9, maxPerStore: 9, leaseSeconds: 3_600, only: [id] }), "5 millis"), {
+      until: (all) => all.length > 0
+    })
+  ).pipe(Effect.map(([each]) => each ?? assert.fail()))
 
 const outcomesOf = (id: PublicationId) =>
   Effect.map(
@@ -247,6 +255,52 @@ for (const engine of featureServiceEngines) {
         )
       )
 
+      it.effect("says why a publish waits that no attempt has tried: behind another one, or in an outage", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { store } = shop
+            const repo = yield* PublicationsRepo
+            const error = { code: "PUBLISH_DELAYED", message: "It takes no writes." }
+            const ended = { outcome: "unavailable", reason: "server" } as const
+            const why = new Map([[store.id, error]])
+            const none = new Map()
+            const delaysOf = (id: EntityId) => Effect.flatMap(Publishing, (publishing) => publishing.delaysOf(id))
+            const picture = yield* request(shop)
+            const product = yield* anEntity("product", { title: "Tent" }, { on: [store] })
+            const { apply } = yield* CatalogChanges
+            yield* apply([
+              CatalogChange.SetGallery({
+                entityId: product,
+                entries: [{ mediaId: picture.entityId, storeIds: [store.id] }]
+              })
+            ])
+            const ask = Effect.flatMap(Publishing, (publishing) => publishing.request(product, store.id))
+            assert.strictEqual((yield* ask).outcome, "requested")
+            // The newer request of the product waits behind the older one.
+            yield* apply([CatalogChange.SetAttributes({ entityId: product, values: { title: "Tent 2" } })])
+            assert.strictEqual((yield* ask).outcome, "requested")
+            assert.deepStrictEqual(yield* delaysOf(product), none)
+            const first = yield* claim(picture.id)
+            assert.isTrue(yield* repo.postpone(first, ended, error, 3_600, { isCounted: false }))
+            const other = yield* request(shop)
+            for (const id of [picture.entityId, product]) assert.deepStrictEqual(yield* delaysOf(id), why)
+            assert.deepStrictEqual(yield* delaysOf(other.entityId), none)
+            const { actor } = yield* anAccount()
+            assert.deepStrictEqual(yield* actingAs(actor)(delaysOf(product)), none)
+
+            const [one, two] = [yield* request(shop), yield* request(shop)]
+            const [met, alsoMet] = [yield* claim(one.id), yield* claim(two.id)]
+            assert.isTrue(yield* repo.meetOutage(met, ended, error, 0))
+            assert.deepStrictEqual(yield* delaysOf(other.entityId), none, "one publish is no outage")
+            assert.isTrue(yield* repo.meetOutage(alsoMet, ended, error, 0))
+            assert.deepStrictEqual(yield* delaysOf(other.entityId), why)
+            const last = yield* claim(other.id)
+            assert.isTrue(yield* repo.finish(last, { outcome: "published", reason: null }, "published", null))
+            assert.deepStrictEqual(yield* delaysOf((yield* request(shop)).entityId), none)
+          })
+        )
+      )
+
       it.effect("attempts count if the platform has taken another write of the same attempt", () =>
         inShop((shop) =>
           Effect.gen(function* () {
@@ -297,11 +351,6 @@ for (const engine of featureServiceEngines) {
           Effect.gen(function* () {
             const { accountId, store } = shop
             const repo = yield* PublicationsRepo
-            const claim = (id: PublicationId) =>
-              Effect.repeat(
-                Effect.delay(repo.claim({ limit: 9, maxPerStore: 9, leaseSeconds: 3_600, only: [id] }), "5 millis"),
-                { until: (all) => all.length > 0 }
-              ).pipe(Effect.map(([each]) => each ?? assert.fail()))
             const error = { code: "PUBLISH_DELAYED", message: "It takes no writes." }
             const ended = { outcome: "unknown", reason: "server" } as const
             const [one, two, three, four, five] = yield* Effect.forEach([1, 2, 3, 4, 5], () =>
