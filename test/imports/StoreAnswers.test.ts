@@ -232,6 +232,56 @@ for (const engine of featureEngines)
           })
       )
 
+      it.effect("show no picture that a refresh took off the store with its product, unless the file names it", () =>
+        Effect.gen(function* () {
+          const { actor, bring, empty, put, store } = yield* aShop
+          const imports = yield* Imports
+          const sql = yield* SqlClient.SqlClient
+          const refresh = Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) =>
+            imports.accept(id, quiet, { confirmsRemovals: true, rest: "take_store" })
+          ).pipe(actingAs(actor))
+          const pictured = aProductOf("tent", ["S"]).map((record) =>
+            record.kind === "variant" ? { ...record, picture: "file/tent" } : record
+          )
+          /** The entities that show the picture on the store, and whether the picture is on the store. */
+          const shown = Effect.map(
+            sql`
+              SELECT e.kind, EXISTS (
+                SELECT FROM store_version v
+                WHERE v.account_id = g.account_id AND v.entity_id = g.media_id AND v.store_id = ${store.id}
+              ) AS "isThere"
+              FROM entity_media g JOIN entity e ON e.account_id = g.account_id AND e.id = g.entity_id
+              WHERE g.account_id = ${actor.accountId} AND ${store.id} = ANY(g.store_ids) ORDER BY 1`,
+            (rows) => rows.map(({ isThere, kind }) => [kind, isThere])
+          )
+          for (const [name, image, expected] of [
+            ["unnamed", "", []],
+            [
+              "named",
+              "https://shop.example/files/tent.jpg",
+              [
+                ["product", true],
+                ["variant", true]
+              ]
+            ]
+          ] as const) {
+            yield* put(pictured)
+            yield* refresh
+            assert.deepStrictEqual(yield* shown, [
+              ["product", true],
+              ["variant", true]
+            ])
+            yield* empty
+            yield* refresh
+            const path = join(folder, `${name}.csv`)
+            const columns = "Handle,Title,Option1 Name,Option1 Value,Variant SKU,Image Src,Variant Image"
+            writeFileSync(path, `${columns}\ntent,The tent,Size,S,tent-S,${image},${image}\n`)
+            yield* bring(path)
+            assert.deepStrictEqual<unknown>(yield* shown, expected, name)
+          }
+        })
+      )
+
       it.effect("do not count as accepted if the store cannot be read, and report the reason", () =>
         Effect.gen(function* () {
           const { actor, bring, put, states, store } = yield* aShop
