@@ -1,5 +1,5 @@
-// Builds dist/: the command `catalog` in chunks that a command loads as it needs them, `catalog/client` and
-// `catalog/testing` as modules of their users' packages, and the files that browsers load.
+// Builds dist/: the command `catalog` in chunks that a command loads as it needs them, `catalog/client`, `catalog/platform`
+// and `catalog/testing` as modules of their users' packages, and the files that browsers load.
 import { execFile } from "node:child_process"
 import { readdirSync, rmSync, writeFileSync } from "node:fs"
 import { readFile } from "node:fs/promises"
@@ -72,7 +72,9 @@ const [{ metafile }] = await Promise.all([
     sourcemap: true
   }),
   buildChunks(),
-  build({ ...module, entryPoints: ["src/testing/index.ts"], outfile: "dist/testing/index.js", plugins: [] }),
+  ...["platform", "testing"].map((name) =>
+    build({ ...module, entryPoints: [`src/${name}/index.ts`], outfile: `dist/${name}/index.js`, plugins: [] })
+  ),
   build({
     ...module,
     entryPoints: ["src/client/index.ts"],

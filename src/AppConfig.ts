@@ -118,6 +118,8 @@ export interface AppConfig {
   readonly signInFailuresPerAddress: number
   /** TRUST_PROXY: number of proxies in front of the service whose X-Forwarded-For is trusted, 0 to 10. Default 0. */
   readonly trustedProxies: number
+  /** PLATFORM_MODULES: files of modules with adapters of further platforms, comma-separated. Default: none. */
+  readonly platformModules: ReadonlyArray<string>
   /**
    * HEALTH_SCANS, HEALTH_SCAN_HOUR: the scans of data health that the service begins by itself. Default: all, at 3
    * o'clock UTC.
@@ -411,6 +413,7 @@ const settings: Config.Config<AppConfig> = Config.all({
     "must be a whole number of registrations, 1 to 999999999",
     (value) => value >= 1
   ),
+  platformModules: Config.map(Config.withDefault(Config.string("PLATFORM_MODULES"), ""), listedIn),
   clientMetadataHosts: Config.string("OAUTH_CLIENT_METADATA_HOSTS").pipe(
     Config.validate({
       message: "must be names of hosts such as agent.example or agent.example:8443, separated by commas",
@@ -468,11 +471,11 @@ const settings: Config.Config<AppConfig> = Config.all({
 })
 
 /** The first message of a configuration error, on one line. */
-const complaint = (error: ConfigError.ConfigError): string => {
+const describeConfigError = (error: ConfigError.ConfigError): string => {
   switch (error._op) {
     case "And":
     case "Or":
-      return complaint(error.left)
+      return describeConfigError(error.left)
     default:
       return `${error.path.join(".")}: ${error.message.replaceAll("\n", " ")}`
   }
@@ -481,5 +484,5 @@ const complaint = (error: ConfigError.ConfigError): string => {
 /** Reads all settings before anything is opened, so that a bad setting stops the start. */
 export const readAppConfig: Effect.Effect<AppConfig, BadSetting> = Effect.mapError(
   settings,
-  (error) => new BadSetting({ message: complaint(error) })
+  (error) => new BadSetting({ message: describeConfigError(error) })
 )

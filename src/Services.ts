@@ -68,7 +68,7 @@ import { FoundEntitiesRepo } from "./jobs/FoundEntitiesRepo.ts"
 import { Jobs } from "./jobs/Jobs.ts"
 import { JobsRepo } from "./jobs/JobsRepo.ts"
 import { DemoShops } from "./platform/demo/DemoShops.ts"
-import { layerPlatforms } from "./platform/Platforms.ts"
+import { layerModules, layerPlatforms } from "./platform/Platforms.ts"
 import { JobWorker } from "./programs/JobWorker.ts"
 import { Programs } from "./programs/Programs.ts"
 import { PublicationsRepo } from "./publishing/PublicationsRepo.ts"
@@ -103,7 +103,7 @@ const Repositories = Layer.mergeAll(
   FeedRepo.layer,
   EntityUsesRepo.layer,
   FoundEntitiesRepo.layer,
-  layerPlatforms().pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
+  layerPlatforms.pipe(Layer.provideMerge(DemoShops.layer), Layer.provide(Transaction.layer)),
   DraftsRepo.layer,
   ExportItemsRepo.layer,
   ExportsRepo.layer.pipe(Layer.provide(Transaction.layer)),
@@ -226,11 +226,12 @@ const secretKeyOf = ({ databaseUrl, dataDirectory, previousSecretKey, secretKey 
     })
   )
 
-/** `ServicesOnDatabase` with the encryption key and the private receivers of the settings. */
+/** `ServicesOnDatabase` with the encryption key, the added platforms and the private receivers of the settings. */
 export const servicesOf = (config: AppConfig) =>
   ServicesOnDatabase.pipe(
     Layer.provide(Layer.succeed(PrivateReceivers, config.webhookPrivateHosts)),
     Layer.provide(Layer.succeed(AutomaticScans, config.automaticScans)),
+    Layer.provide(layerModules(config.platformModules)),
     Layer.provide(secretKeyOf(config))
   )
 

@@ -37,7 +37,17 @@ export const layerAccountDeletionRepoMemory = Layer.effect(
             [...each.jobs].map(([id, held]) => [
               id,
               isOpen(held.job)
-                ? { ...held, claim: null, job: { ...held.job, state: "cancelled", ended_at: now, waiting_for: null } }
+                ? {
+                    ...held,
+                    claim: null,
+                    job: {
+                      ...held.job,
+                      state: "cancelled",
+                      ended_at: now,
+                      waiting_for: null,
+                      waits_for_platform: false
+                    }
+                  }
                 : held
             ])
           )

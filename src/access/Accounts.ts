@@ -7,8 +7,8 @@ import { AccessRepo } from "./AccessRepo.ts"
 
 const make = Effect.map(AccessRepo, (access) => ({
   /** Creates an account. ValidationFailed: the name is blank, too long or has several lines. */
-  create: Effect.fn("Accounts.create")(function* (given: string) {
-    const name = given.trim()
+  create: Effect.fn("Accounts.create")(function* (rawName: string) {
+    const name = rawName.trim()
     const message = nameMisfit(name)
     if (message !== undefined) return yield* ValidationFailed.at("name", message)
     const account = { id: yield* mintId(AccountId), name }

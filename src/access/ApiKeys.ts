@@ -62,7 +62,7 @@ const make = Effect.gen(function* () {
   const create = (accountId: AccountId, id: ApiKeyId, key: NewKey, createdBy: HistoryActor) =>
     Effect.gen(function* () {
       const name = key.name.trim()
-      const scopes = yield* grantable(key.scopes)
+      const scopes = yield* parseScopes(key.scopes)
       const misfit = nameMisfit(name)
       if (misfit !== undefined) return yield* ValidationFailed.at("name", misfit)
       if (key.expiresAt !== null && key.expiresAt <= fromMillis(yield* Clock.currentTimeMillis))
@@ -142,7 +142,7 @@ type Creation = NewKey & {
 
 const isGrantable = Schema.is(Scope)
 
-const grantable = (requested: ReadonlyArray<string>) => {
+const parseScopes = (requested: ReadonlyArray<string>) => {
   const scopes = [...new Set(requested)]
   const refused = scopes.filter((scope) => !isGrantable(scope))
   if (refused.includes("pim:delete"))

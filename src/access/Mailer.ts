@@ -1,4 +1,5 @@
 import { Context, Data, Duration, Effect, FiberSet, Layer, Option, Redacted, Schedule } from "effect"
+import { metrics } from "../telemetry/Metrics.ts"
 
 /** How mail is sent: the URL of an SMTP server, and the sender's address. */
 export interface MailSettings {
@@ -32,7 +33,7 @@ const defaultPauses = [1, 5, 15, 60].map((minutes) => Duration.minutes(minutes))
 /** How long a stored result `waiting` is true. The process that has the mail renews it, because the mail is lost when the process ends. */
 export const waitingLasts = Duration.seconds(75)
 const renewal = Duration.seconds(30)
-/** How often, and how many times, a result is stored again that could not be stored: for ten minutes. */
+/** Storing a result is tried again for ten minutes. */
 const keepAgain = { schedule: Schedule.spaced(renewal), times: 20 }
 
 /** Maximum number of mails that wait to be sent again, because they are held in memory. */
@@ -53,6 +54,9 @@ class MailRefused extends Data.TaggedError("MailRefused")<{
   readonly isOfSettings?: boolean
   readonly cause?: unknown
 }> {}
+
+const outcomeOf = ({ isOfSettings = false, isTemporary }: MailRefused) =>
+  isOfSettings ? "settings" : isTemporary ? "unavailable" : "refused"
 
 /** Addresses of the operator's network stay in the log: administrators of accounts read only the answer of the mail server. */
 const refusalOf = (error: unknown): MailRefused => {
@@ -96,9 +100,11 @@ const makeAttempt =
         duration: patience,
         onTimeout: () => new MailRefused({ reason: "the mail server did not answer in time", isTemporary: true })
       }),
-      Effect.tapError(({ cause, reason }) =>
-        Effect.logWarning(`A mail could not be sent by the server of SMTP_URL: ${reason}`, cause)
-      )
+      Effect.tap(() => Effect.sync(() => metrics.mailAttempts.of("sent").add(1))),
+      Effect.tapError((refusal) => {
+        metrics.mailAttempts.of(outcomeOf(refusal)).add(1)
+        return Effect.logWarning(`A mail could not be sent by the server of SMTP_URL: ${refusal.reason}`, refusal.cause)
+      })
     )
 
 /** Sends mail by SMTP, if the settings name a server. */
@@ -108,8 +114,8 @@ export class Mailer extends Context.Tag("catalog/Mailer")<
     readonly isSet: boolean
     /**
      * Sends a mail, and returns the result of the first attempt after at most 15 s. If the server refuses it for now, or cannot be
-     * reached, this process sends it again after 1, 5, 15 and 60 minutes. `keep` is run after each attempt and stores its result, and
-     * again every 30 s until the next attempt, and before it. False: the mail is not wanted any more, and is not sent again.
+     * reached, this process sends it again after 1, 5, 15 and 60 minutes. `keep` stores the result of each attempt. It runs again every
+     * 30 s until the next attempt, and just before that. If it returns false, the mail is no longer wanted and is not sent again.
      */
     readonly send: (mail: Mail, keep: (delivery: Delivery) => Effect.Effect<boolean>) => Effect.Effect<Delivery>
     /** Makes one attempt, of at most 15 s. `id`: the same for all attempts of a mail. `waiting`: the caller may try again. */
@@ -168,14 +174,15 @@ const makeSends = (settings: MailSettings) =>
             // Asks again, because the link may have been used, replaced or withdrawn during the pause.
             const next = Effect.whenEffect(deliverNow(mail, id, later), keepLater(last))
             const renew = Effect.uninterruptible(Effect.ignore(Effect.sandbox(keep(last))))
-            const sent = yield* next.pipe(
+            const nextDelivery = yield* next.pipe(
               repeated.withPermits(1),
               Effect.delay(pause),
               Effect.raceFirst(Effect.forever(Effect.delay(renew, renewal)))
             )
-            if (Option.isNone(sent)) return
-            const isWanted = yield* keepLater(sent.value)
-            if (sent.value.state === "waiting" && isWanted) yield* repeat(mail, id, keep, sent.value, later)
+            if (Option.isNone(nextDelivery)) return
+            const isWanted = yield* keepLater(nextDelivery.value)
+            if (nextDelivery.value.state === "waiting" && isWanted)
+              yield* repeat(mail, id, keep, nextDelivery.value, later)
           })
 
     const send = Effect.fn("Mailer.send")(function* (mail: Mail, keep: (delivery: Delivery) => Effect.Effect<boolean>) {

@@ -24,7 +24,7 @@ const secretBytes = 20
 /** Codes of the neighbouring time steps are accepted too, because clocks differ. */
 const window = 1
 
-/** Maximum wrong codes in 15 minutes: of a user's sign-ins in unknown browsers, in one remembered browser, or of the signed-in user. */
+/** Maximum wrong codes in 15 minutes, for each of: a user's sign-ins in unknown browsers, one remembered browser, a signed-in user. */
 const maxFailures = 5
 
 /** How long a sign-in waits for its code. */
@@ -49,7 +49,7 @@ export class CodeTooLate extends Data.TaggedError("CodeTooLate") {
   }
 }
 
-/** Wrong codes of a user's sign-ins in a day after which the user gets a mail, at most one a day. */
+/** Maximum wrong codes of a user's sign-ins in a day without a mail to the user. The next one sends it, at most once a day. */
 const maxQuietCodes = 4
 
 const refusalNames = { CodeRefused: "code", CodeTooLate: "late", SignInDelayed: "delayed" } as const
@@ -175,8 +175,8 @@ const makeChecks = Effect.gen(function* () {
     )
 
   /**
-   * The recovery codes of a form that is sent now, or was sent `ago` periods before. They are derived from the secret of the second factor;
-   * if that cannot be decrypted, they are random.
+   * The recovery codes that a form shows if it is sent in the present period, or was sent `ago` periods before. They are derived from the
+   * secret of the second factor, or random if that cannot be decrypted.
    */
   const codesOf = (user: UserKey, form: CodesForm, ago = 0) =>
     Effect.gen(function* () {
@@ -224,8 +224,8 @@ const makeSignInSteps = Effect.gen(function* () {
   const { countAttempt, findDevice, isAccepted } = yield* makeChecks
 
   /**
-   * Ends a sign-in by its code. The lock makes the same form, if it was sent twice, wait for the end of the first, whose code then ends
-   * this one too.
+   * Completes a sign-in with its code. If its form is sent twice, the lock makes the second request wait for the first. The second
+   * request then succeeds too, with the same code.
    */
   const signInEnd = (user: Waiting, token: string, code: string) =>
     Effect.gen(function* () {
@@ -236,7 +236,7 @@ const makeSignInSteps = Effect.gen(function* () {
       return user
     }).pipe(transaction.run)
 
-  /** The user of a sign-in that the same form has ended in the last minute. */
+  /** The user of a sign-in that the same form has completed in the last minute. */
   const endedBefore = (token: string, code: string) =>
     Effect.flatMap(
       repo.findSignIn(endedHash(token, code)),
@@ -254,7 +254,7 @@ const makeSignInSteps = Effect.gen(function* () {
       return Redacted.make(token)
     }),
     /**
-     * Ends a sign-in with a code of the app or a recovery code, which is accepted once. The same code for the same sign-in is accepted
+     * Completes a sign-in with a code of the app or a recovery code, which is accepted once. The same code for the same sign-in is accepted
      * again for a minute, because a form may be sent twice. SignInDelayed: five wrong codes of the user in
      * 15 minutes. In a browser where this user signed in before, as its token `device` proves, codes are counted per browser instead.
      */
@@ -283,7 +283,7 @@ const make = Effect.gen(function* () {
   const users = yield* UsersRepo
   const { codesOf, countAttempt, currentStep, decrypt, isAccepted, ownerOf, recorded, shownBefore } = yield* makeChecks
 
-  /** Replaces the recovery codes if `code` is accepted. The lock keeps two renewals from adding their codes both. */
+  /** Replaces the recovery codes if `code` is accepted. The lock makes the second of two renewals wait, so that only its codes stay. */
   const renewal = (user: UserKey, code: string, hashes: ReadonlyArray<string>) =>
     Effect.gen(function* () {
       yield* repo.lock(user)

@@ -81,7 +81,7 @@ const makeSignInStatements = (sql: SqlClient.SqlClient) => {
         INSERT INTO sign_in_step (account_id, user_id, hash, expires_at)
         SELECT account_id, id, decode(${hash}, 'hex'), app_now() + make_interval(secs => ${lifeSeconds}) FROM same
         RETURNING user_id`.pipe(hasRows),
-    /** Ends a sign-in that waits for a code. It is found by the hash `ended` for `keptSeconds`. */
+    /** Completes a sign-in that waits for a code. For `keptSeconds` more, the hash `ended` finds it. */
     endSignIn: ({ accountId, id }: UserKey, hash: string, ended: string, keptSeconds: number) =>
       sql`
         UPDATE sign_in_step

@@ -227,17 +227,17 @@ export class SignIns extends Context.Tag("catalog/SignIns")<
               const after = yield* digests.run({ name: user.userId, preferred: true })(digestPassword(next, cost))
               return yield* passwords.change(user, stored, after)
             })
-            // The second time, if the same form has changed it since the password was checked.
+            // Tried twice: if the same form was sent twice, it may have changed the password between the check and the change.
             if (!((yield* change) || (yield* change))) return yield* new PasswordRefused()
           }),
-          requestLink: Effect.fn("SignIns.requestLink")(function* (given, address) {
-            const email = normalEmail(given)
+          requestLink: Effect.fn("SignIns.requestLink")(function* (rawEmail, address) {
+            const email = normalEmail(rawEmail)
             yield* count("new-password-address", hashOf(address), maxRequests.address)
             yield* count("new-password", hashOf(email), maxRequests.email)
             return { makeLink: newLink(email) }
           }),
-          signIn: Effect.fn("SignIns.signIn")(function* (given, password, origin) {
-            const email = normalEmail(given)
+          signIn: Effect.fn("SignIns.signIn")(function* (rawEmail, password, origin) {
+            const email = normalEmail(rawEmail)
             const subject = hashOf(email)
             const address = hashOf(origin.address)
             const device = yield* findDevice(origin.device, email)

@@ -179,11 +179,11 @@ const makeInviteNew = (
      */
     inviteNew: Effect.fn("Users.inviteNew")(function* (
       accountId: AccountId,
-      given: string,
+      rawEmail: string,
       role: Role,
       form?: LinkFormKey
     ) {
-      const email = yield* emailOf(given)
+      const email = yield* emailOf(rawEmail)
       return yield* Effect.gen(function* () {
         const isAdded = yield* add(accountId, email, role)
         const user = yield* Effect.flatMap(users.findInAccount(accountId, email), Effect.orDie)
@@ -197,7 +197,7 @@ const makeInviteNew = (
         return Option.isSome(made) ? made.value : yield* ValidationFailed.at("email", "is in the team already")
       }).pipe(transaction.run)
     }),
-    /** Counts a mail with a link. The reason why it must not be sent: the account has sent 50 in an hour. */
+    /** Counts a mail with a link. Returns why it must not be sent, if the account has sent 50 in an hour. */
     countLinkMail: (accountId: AccountId): Effect.Effect<Option.Option<string>> =>
       Effect.map(
         users.countAttempt("link-mail", hashOf(accountId), { maxAttempts: maxLinkMails, windowSeconds: hourSeconds }),
@@ -334,10 +334,10 @@ const make = Effect.gen(function* () {
      */
     invite: Effect.fn("Users.invite")(function* (
       accountId: AccountId,
-      given: string,
+      rawEmail: string,
       { days = linkDays.password, role }: { readonly role?: Role | undefined; readonly days?: number | undefined } = {}
     ) {
-      const email = yield* emailOf(given)
+      const email = yield* emailOf(rawEmail)
       return yield* Effect.gen(function* () {
         const owner = yield* users.findByEmail(email)
         if (Option.isSome(owner) && owner.value.accountId !== accountId)

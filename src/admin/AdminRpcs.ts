@@ -19,7 +19,7 @@ import { ImportFileRejected } from "../imports/ImportedProduct.ts"
 import { Job } from "../jobs/Job.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
-import { ConnectionId, EntityId, ExportId, ImportId, PublicationId, StoreId } from "../model/Ids.ts"
+import { ConnectionId, EntityId, ExportId, ImportId, JobId, PublicationId, StoreId } from "../model/Ids.ts"
 import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { PlatformReadError } from "../platform/PlatformErrors.ts"
@@ -197,9 +197,16 @@ const CancelledStore = Schema.Struct({
 })
 export type CancelledStore = typeof CancelledStore.Type
 
-/** `refused`: stores for which no job was begun, and why. */
+/**
+ * `earlier`: those of the jobs that were begun by another command and are open. A server of an older version refuses their stores.
+ * `refused`: stores for which no job was begun, and why.
+ */
 const begunJobs = {
-  success: Schema.Struct({ jobs: Schema.Array(Job), refused: Schema.Array(Schema.String) }),
+  success: Schema.Struct({
+    jobs: Schema.Array(Job),
+    earlier: Schema.optionalWith(Schema.Array(JobId), { default: () => [] }),
+    refused: Schema.Array(Schema.String)
+  }),
   error: Schema.Union(NotFound, ValidationFailed, PimLocked)
 }
 
@@ -226,8 +233,8 @@ export const PublishRpcs = RpcGroup.make(
   /** Begins a job for the store or, without `store`, for each store with publishes that wait. The answer is as for `publishAll`. */
   accountRpc("cancelPublishes", { store: optionalText }, begunJobs),
   /**
-   * Begins a job for the store or, without `store`, for each store with unpublished drafts. Returns the jobs, and why other stores
-   * were refused. An error, such as another job that works on the store: no job was begun.
+   * Begins a job for the store or, without `store`, for each store with unpublished drafts. Returns the jobs, or the open one that does the
+   * same, and why other stores were refused. An error, such as another job that works on the store: no job was begun.
    */
   accountRpc("publishAll", { store: optionalText }, begunJobs)
 )

@@ -53,7 +53,7 @@ const makeActor = (includesDeleted: boolean) =>
         Effect.map(choose((payload as AccountPayload).account), (accountId) => ({ _tag: "Cli" as const, accountId }))
   )
 
-/** Chooses the accounts of commands. */
+/** Runs each command as the account that it names. */
 export const layerChosenAccounts = Layer.mergeAll(
   Layer.effect(ForAccount, makeActor(false)),
   Layer.effect(ForAnyAccount, makeActor(true))

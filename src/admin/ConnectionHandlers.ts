@@ -18,7 +18,7 @@ const maxReviewed = 100
 const maxListed = 1_000
 const maxCharacters = 200
 
-const cut = (value: string | null) =>
+const shorten = (value: string | null) =>
   value !== null && value.length > maxCharacters ? `${value.slice(0, maxCharacters)}…` : value
 
 const isWithout = ({ left }: FieldUndo) => left === "already_back"
@@ -90,7 +90,7 @@ export const ConnectionHandlers = ConnectionRpcs.toLayer(
               fields += part.fields
               leftAlone += part.leftAlone
               for (const field of part.listed.slice(0, maxListed - listed.length))
-                listed.push({ ...field, now: cut(field.now), before: cut(field.before) })
+                listed.push({ ...field, now: shorten(field.now), before: shorten(field.before) })
               place = part.next
               const rest = place === null ? 0 : yield* undo.count(id, window, place)
               yield* report({ _tag: "Progress", done: total - rest, total })

@@ -30,11 +30,11 @@ export const DraftHandlers = DraftRpcs.toLayer(
 
     const storeId = (domain: string) => Effect.map(findStore(domain), ({ id }) => id)
     const storeIdOrNull = Option.match({ onNone: () => Effect.succeed(null), onSome: storeId })
-    const changeOf = (named: NamedChange): Effect.Effect<BulkChange, Refusal, CurrentActor> => {
-      if (named._tag === "Delete") return Effect.succeed(named)
-      if (named._tag !== "SetField")
-        return Effect.map(storeId(named.store), (id) => ({ _tag: named._tag, storeId: id }))
-      const { store, ...edit } = named
+    const changeOf = (namedChange: NamedChange): Effect.Effect<BulkChange, Refusal, CurrentActor> => {
+      if (namedChange._tag === "Delete") return Effect.succeed(namedChange)
+      if (namedChange._tag !== "SetField")
+        return Effect.map(storeId(namedChange.store), (id) => ({ _tag: namedChange._tag, storeId: id }))
+      const { store, ...edit } = namedChange
       return Effect.map(storeIdOrNull(store), (id) => ({ ...edit, storeId: id }))
     }
 

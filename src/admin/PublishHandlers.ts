@@ -1,6 +1,8 @@
-import { Effect, Either, type Option } from "effect"
+import { Effect, Either, Option } from "effect"
 import { Drafts } from "../drafts/Drafts.ts"
-import type { Job } from "../jobs/Job.ts"
+import type { Job, JobKindName } from "../jobs/Job.ts"
+import { Jobs } from "../jobs/Jobs.ts"
+import type { NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
 import { isDelayed, nothingToCount, type PublishCounts } from "../model/PublishState.ts"
 import { filesOnly, type Store } from "../model/Store.ts"
@@ -31,23 +33,47 @@ const cancelledOn = (store: Store, { hasDraft, isAlready, isOfDrop }: CancelOutc
   has_draft: hasDraft
 })
 
-/** Begins a job for each of these stores. An error of the first one: no job was begun. */
-const beginEach = <E extends { readonly message: string }, R>(
-  all: ReadonlyArray<Store>,
-  begin: (storeId: StoreId) => Effect.Effect<Job, E, R>
-) =>
-  Effect.gen(function* () {
-    const [refusals, jobs] = yield* Effect.partition(all, ({ domain, id }) =>
-      Effect.mapError(begin(id), (error) => ({ domain, error }))
-    )
-    const [first] = refusals
-    if (first !== undefined && jobs.length === 0) return yield* Effect.fail(first.error)
-    return { jobs, refused: refusals.map(({ domain, error }) => `${domain}: ${error.message}`) }
-  })
+/**
+ * Makes the function that begins a job for each of these stores, or returns the open job of the same kind: its command was stopped, or
+ * somebody else began it. An error of the first store: there is no job.
+ */
+const makeBeginEach = Effect.map(
+  Jobs,
+  (jobs) =>
+    <R>(
+      all: ReadonlyArray<Store>,
+      kind: JobKindName,
+      begin: (storeId: StoreId) => Effect.Effect<Job, NotFound | PimLocked | ValidationFailed, R>
+    ) =>
+      Effect.gen(function* () {
+        const beginOrFind = (storeId: StoreId) =>
+          begin(storeId).pipe(
+            Effect.map((job) => ({ job, isEarlier: false })),
+            Effect.catchTag("ValidationFailed", (refusal) =>
+              Effect.flatMap(jobs.openOn(storeId), (open) =>
+                Option.isSome(open) && open.value.kind === kind
+                  ? Effect.succeed({ job: open.value, isEarlier: true })
+                  : refusal
+              )
+            )
+          )
+        const [refusals, begun] = yield* Effect.partition(all, ({ domain, id }) =>
+          Effect.mapError(beginOrFind(id), (error) => ({ domain, error }))
+        )
+        const [first] = refusals
+        if (first !== undefined && begun.length === 0) return yield* first.error
+        return {
+          jobs: begun.map(({ job }) => job),
+          earlier: begun.flatMap(({ isEarlier, job }) => (isEarlier ? [job.id] : [])),
+          refused: refusals.map(({ domain, error }) => `${domain}: ${error.message}`)
+        }
+      })
+)
 
 export const PublishHandlers = PublishRpcs.toLayer(
   Effect.gen(function* () {
     const publishJobs = yield* PublishJobs
+    const beginEach = yield* makeBeginEach
     const drafts = yield* Drafts
     const publishing = yield* Publishing
     const findEntity = yield* makeFindEntity
@@ -55,9 +81,9 @@ export const PublishHandlers = PublishRpcs.toLayer(
     const stores = yield* Stores
 
     /** The typed store or, without one, all stores that have the entity. */
-    const targets = (id: EntityId, named: Option.Option<string>) =>
+    const targets = (id: EntityId, domain: Option.Option<string>) =>
       Effect.gen(function* () {
-        if (named._tag === "Some") return [yield* findStore(named.value)]
+        if (domain._tag === "Some") return [yield* findStore(domain.value)]
         yield* drafts.get(id, null)
         const on = yield* Effect.filter(yield* stores.list, (store) => Effect.isSuccess(drafts.get(id, store.id)))
         if (on.length === 0)
@@ -68,9 +94,9 @@ export const PublishHandlers = PublishRpcs.toLayer(
       })
 
     /** The named store or, without a name, all stores with a platform whose counts are meant. */
-    const storesWith = (named: Option.Option<string>, isMeant: (counts: PublishCounts) => boolean) =>
+    const storesWith = (domain: Option.Option<string>, isMeant: (counts: PublishCounts) => boolean) =>
       Effect.gen(function* () {
-        if (named._tag === "Some") return [yield* findStore(named.value)]
+        if (domain._tag === "Some") return [yield* findStore(domain.value)]
         const counts = yield* stores.publishCounts
         return (yield* stores.list).filter(
           ({ id, platform }) => platform !== filesOnly && isMeant(counts.get(id) ?? nothingToCount)
@@ -81,12 +107,12 @@ export const PublishHandlers = PublishRpcs.toLayer(
       publishAll: ({ store }) =>
         Effect.flatMap(
           storesWith(store, ({ pendingPublish }) => pendingPublish > 0),
-          (all) => beginEach(all, publishJobs.all)
+          (all) => beginEach(all, "publish_waiting", publishJobs.all)
         ),
       cancelPublishes: ({ store }) =>
         Effect.flatMap(
           storesWith(store, ({ pending }) => pending > 0),
-          (all) => beginEach(all, publishJobs.cancelAll)
+          (all) => beginEach(all, "publish_cancel", publishJobs.cancelAll)
         ),
       cancelPublish: ({ entity, store: named }) =>
         Effect.gen(function* () {
@@ -96,8 +122,8 @@ export const PublishHandlers = PublishRpcs.toLayer(
             Effect.map(drafts.get(id, store.id), (draft) => draft.last_publish_status === "pending")
           const pending = named._tag === "Some" ? all : yield* Effect.filter(all, isPending)
           // Without a publish that waits, the first store says so.
-          const meant = pending.length > 0 ? pending : all.slice(0, 1)
-          const ended = yield* Effect.forEach(meant, (store) =>
+          const cancelledStores = pending.length > 0 ? pending : all.slice(0, 1)
+          const ended = yield* Effect.forEach(cancelledStores, (store) =>
             Effect.map(publishing.cancel(id, store.id), (outcome) => cancelledOn(store, outcome))
           )
           return { entity_id: id, stores: ended }

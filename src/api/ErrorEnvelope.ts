@@ -16,14 +16,14 @@ import { type ApiError, type ErrorTag, errorCodes } from "./ErrorCodes.ts"
 const maxIssues = 20
 const maxCharacters = 500
 
-const cut = (text: string) => (text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1)}…`)
+const shorten = (text: string) => (text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1)}…`)
 
 const cutIssues = (issues: ReadonlyArray<Issue>) =>
-  issues.slice(0, maxIssues).map(({ message, path }) => ({ path: cut(path), message: cut(message) }))
+  issues.slice(0, maxIssues).map(({ message, path }) => ({ path: shorten(path), message: shorten(message) }))
 
 const common = (error: ApiError, requestId: string) => ({
   code: errorCodes[error._tag].code,
-  message: cut(error.message),
+  message: shorten(error.message),
   request_id: requestId
 })
 

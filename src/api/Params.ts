@@ -178,7 +178,7 @@ const splitValues = (text: string): ReadonlyArray<string> => [
   )
 ]
 
-/** Joins values with commas. Blank text would be an absent parameter, so a comma is before it: no value, or a blank one, is no missing filter. */
+/** Joins values with commas. A blank text gets a comma before it, because a blank parameter would be ignored and the filter with it. */
 const joinValues = (values: ReadonlyArray<string>) => {
   const text = values.map((value) => value.replaceAll(/[\\,]/g, "\\$&")).join(",")
   return text.trim() === "" ? `,${text}` : text

@@ -50,7 +50,7 @@ export const BulkInput = Schema.Union(
 export type BulkInput = typeof BulkInput.Type
 
 /**
- * A number: of entities that were processed. They are removed from the job, so the next step begins with the first remaining one.
+ * A number counts the processed entities. They are removed from the job, so the next step begins with the first remaining one.
  * `Collecting`: the next step collects entities after an id. `place`: in the job's list; `collected`: their number until now.
  */
 export const BulkCursor = Schema.Union(

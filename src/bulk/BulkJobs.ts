@@ -70,7 +70,7 @@ const makeReads = Effect.gen(function* () {
   const decideDeletions = makeDecideDeletions(catalog, entityUses)
   const decideRemovals = makeDecideRemovals(catalog)
 
-  /** How a step decides about each of its entities, the changes that it makes along with them, and the media that it refuses along. */
+  /** `decide`: changes or refuses each entity of a step. `along`: further changes of the step. `kept`: media that it does not delete. */
   const decisionsOf = (
     accountId: AccountId,
     { change, kind }: BulkWork,
@@ -197,8 +197,8 @@ export const makeBulkKinds = Effect.gen(function* () {
           const work = workOf(input)
           // The comparison of an import may refer to any entity. While this step shares the import lock, no import begins.
           if (work.change._tag === "Delete" && (yield* isImporting(accountId))) return waitForImport
-          const taken = writesParts(work.change) ? Math.ceil(size / 4) : size
-          const items = yield* repo.take(accountId, id, taken)
+          const itemCount = writesParts(work.change) ? Math.ceil(size / 4) : size
+          const items = yield* repo.take(accountId, id, itemCount)
           if (items.length === 0) return { _tag: "Progress", cursor: null, done: 0 }
           const { changed, deleted, refused, unchanged } = yield* write(accountId, work, items)
           return {
@@ -295,9 +295,9 @@ const make = Effect.gen(function* () {
      * as for `check`. ValidationFailed: also no entities, too many that are named, or none that exists. If some of the named do not exist,
      * or are of another kind, the job reports them and changes the others. PimLocked: an import locks the account.
      */
-    begin: Effect.fn("BulkJobs.begin")(function* (given: BulkSelection, change: BulkChange, jobId?: JobId) {
-      const { kind } = given
-      const selection = "ids" in given ? { kind, ids: [...new Set(given.ids)] } : given
+    begin: Effect.fn("BulkJobs.begin")(function* (rawSelection: BulkSelection, change: BulkChange, jobId?: JobId) {
+      const { kind } = rawSelection
+      const selection = "ids" in rawSelection ? { kind, ids: [...new Set(rawSelection.ids)] } : rawSelection
       const count = "ids" in selection ? selection.ids.length : selection.count
       if (count === 0) return yield* ValidationFailed.at("", `no ${nouns[kind][0]} is selected`)
       if ("ids" in selection && count > maxNamedEntities)

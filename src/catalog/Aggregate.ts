@@ -27,8 +27,8 @@ export interface VersionState {
   readonly publishedAt: Timestamp | null
   readonly lastPublishError: PublishError | null
   /**
-   * A failed publish may have brought the entity to the store: it had no certain outcome, wrote a part, or ended before another publish
-   * that brings the entity. Later publishes may have been refused. It stays if a refresh finds the entity there, until a publish succeeds.
+   * Whether a failed publish may have brought the entity to the store: its outcome was uncertain, it wrote a part, or it ended before
+   * another publish that sends the entity. A later refusal, or a refresh that finds the entity, does not clear this. A publish that succeeds does.
    */
   readonly mayBeLive: boolean
   /** The entity's id on the store's platform. null: unknown, or never published there. */

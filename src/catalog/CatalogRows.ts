@@ -28,7 +28,7 @@ export interface ListFilters {
   readonly handles?: ReadonlyArray<string> | undefined
   /** Only variants with one of these canonical SKUs, and products with such a variant. */
   readonly skus?: ReadonlyArray<string> | undefined
-  /** As `skus`, with barcodes. */
+  /** Only variants with one of these canonical barcodes, and products with such a variant. */
   readonly barcodes?: ReadonlyArray<string> | undefined
 }
 

@@ -11,12 +11,12 @@ const facetLength = 100
 
 type ValueFilter = "vendor" | "productType" | "tag" | "missing"
 
-const itself = (value: string): ReadonlyArray<string> => [value]
+const wholeValue = (value: string): ReadonlyArray<string> => [value]
 
 /** The word of a filter's facets, and the parts of a value that have a facet each: a tag with commas has several. */
-const facets: Readonly<Record<ValueFilter, { readonly word: string; readonly parts: typeof itself }>> = {
-  vendor: { word: "vendor", parts: itself },
-  productType: { word: "type", parts: itself },
+const facets: Readonly<Record<ValueFilter, { readonly word: string; readonly parts: typeof wholeValue }>> = {
+  vendor: { word: "vendor", parts: wholeValue },
+  productType: { word: "type", parts: wholeValue },
   tag: {
     word: "tag",
     parts: (tag) =>
@@ -24,7 +24,7 @@ const facets: Readonly<Record<ValueFilter, { readonly word: string; readonly par
         .split(",")
         .map((part) => part.replace(/^ +| +$/g, ""))
   },
-  missing: { word: "no", parts: itself }
+  missing: { word: "no", parts: wholeValue }
 }
 
 /** The facets that all products with a value have, and whether only they have them: values that are cut to the same text share one. */
@@ -98,7 +98,7 @@ export const makeMerchantConditions = (sql: SqlClient) => {
   }
 
   /** Hides a condition from the planner. The facets say the same; with both, the planner would expect far too few rows. */
-  const hidden = (condition: Fragment) => sql`CASE WHEN ${condition} THEN true ELSE false END`
+  const hideFromPlanner = (condition: Fragment) => sql`CASE WHEN ${condition} THEN true ELSE false END`
 
   return {
     /** For entities that are read in the order of the list. Empty without filters. */
@@ -116,7 +116,9 @@ export const makeMerchantConditions = (sql: SqlClient) => {
     ofCandidates: (accountId: AccountId, kind: EntityKind, filters: WindowFilters): ReadonlyArray<Fragment> => {
       const values = valuesOf(filters)
       const hasFacets = kind === "product" && values.length > 0
-      const checked = values.filter(({ isExact }) => !(hasFacets && isExact)).map(({ condition }) => hidden(condition))
+      const checked = values
+        .filter(({ isExact }) => !(hasFacets && isExact))
+        .map(({ condition }) => hideFromPlanner(condition))
       return [
         ...(hasFacets
           ? [

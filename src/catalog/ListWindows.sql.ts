@@ -89,7 +89,7 @@ export const makeWindowStatements = (sql: SqlClient) => {
         : sql`SELECT count(*) AS found, false AS "isAll" FROM page`
 
     return {
-      /** Whether indexes find the matches. Only products have an index of some values, and no index has what is absent from a store. */
+      /** Whether indexes find the matches. Only products have an index of some values, and no index has the entities that are absent from a store. */
       hasIndex: tested.length > 0 && (kind === "product" || !isOfProducts) && !(isOnlyOfState && state === "absent"),
       /** Whether `few` is the beginning of all matches, because an index has exactly them in the order of the list. */
       isInOrder,

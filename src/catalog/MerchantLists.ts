@@ -62,7 +62,7 @@ export type ChosenEntities =
   | { readonly ids: ReadonlyArray<EntityId> }
   | { readonly filters: MerchantFilters; readonly count: number }
 
-/** The entities that the filters of a list find. `first`: some of them. */
+/** The entities that the filters of a list find. `first`: all of them, or as many as were read until the maximum was exceeded. */
 export interface FoundList {
   readonly count: number
   readonly first: ReadonlyArray<EntityId>

@@ -5,7 +5,7 @@ import { findAll, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { type AccountId, EntityId, StoreId } from "../model/Ids.ts"
-import { PublishStatus } from "../model/PublishState.ts"
+import { delayedCode, PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { makeMerchantConditions } from "./ListCandidates.sql.ts"
 import { makeWindowStatements, placeOf } from "./ListWindows.sql.ts"
@@ -21,7 +21,7 @@ export type WindowFilters = Omit<MerchantFilters, "search"> & { readonly needles
  */
 export type Place = number | readonly [title: string, id: EntityId]
 
-/** A page of a list. */
+/** The request for a page of a list. */
 export interface WindowQuery {
   /** Only entities after this place, which is of the same order. */
   readonly from: Place | undefined
@@ -61,7 +61,15 @@ export const ListedEntity = Schema.Struct({
   members: Schema.Number,
   /** The first image of the gallery, or the image itself. */
   picture: Schema.NullOr(Schema.Struct({ id: EntityId, url: Schema.String, alt: Schema.String })),
-  states: Schema.Array(Schema.Struct({ storeId: StoreId, status: PublishStatus, pendingPublish: Schema.Boolean }))
+  /** `isDelayed`: the store's platform does not answer, so a publish waits. */
+  states: Schema.Array(
+    Schema.Struct({
+      storeId: StoreId,
+      status: PublishStatus,
+      pendingPublish: Schema.Boolean,
+      isDelayed: Schema.Boolean
+    })
+  )
 })
 export type ListedEntity = typeof ListedEntity.Type
 
@@ -133,14 +141,14 @@ const makeWindow = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantLists
       if (!hasIndex) return yield* inOrderOf(maxLooked)
       const later = from === undefined ? null : yield* inOrderOf(windowSize)
       if (later?.last === null) return later
-      const known = yield* few
-      if (known.isAll) return known
+      const fewMatches = yield* few
+      if (fewMatches.isAll) return fewMatches
       const found = maxFew
-      if (isInOrder) return { ...known, found }
+      if (isInOrder) return { ...fewMatches, found }
       const window = later ?? (yield* inOrderOf(windowSize))
       if (window.isAll) return window
       if (window.last === null) return { ...window, found }
-      const bound = known.places[limit]
+      const bound = fewMatches.places[limit]
       if (limit > maxFew) return { ...(yield* inOrderOf(maxLooked)), found }
       return { ...(yield* withRoom(upTo(bound && placeOf(bound)))), found }
     }).pipe(
@@ -187,8 +195,13 @@ const makeRows = (sql: SqlClient.SqlClient): Context.Tag.Service<MerchantListsRe
                ELSE shown.picture END AS picture,
              coalesce((
                SELECT jsonb_agg(jsonb_build_object('storeId', v.store_id, 'status', v.last_publish_status,
-                                                   'pendingPublish', v.pending_publish) ORDER BY v.store_id)
+                                                   'pendingPublish', v.pending_publish, 'isDelayed', coalesce(
+                                                     v.last_publish_error ->> 'code' = ${delayedCode}
+                                                     OR (s.outage_met_by IS NOT NULL AND s.outage_error IS NOT NULL),
+                                                     false
+                                                   )) ORDER BY v.store_id)
                FROM store_version v
+               JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id
                WHERE v.account_id = ${accountId} AND v.entity_id = e.id AND v.store_id = ANY (e.store_ids)
              ), '[]') AS states
       FROM unnest(${[...ids]}::uuid[]) WITH ORDINALITY AS asked (id, place)

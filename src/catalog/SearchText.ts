@@ -4,7 +4,7 @@ import { Brand } from "effect"
 const whiteSpace = /[\s\u0085]+/gu
 
 /** Matches accents and other marks, and invisible characters: joiners, soft hyphens, variation selectors. */
-const removed = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu
+const removedMarks = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu
 
 /**
  * Matches characters that are treated as separate words: letters of scripts without spaces, and all characters except
@@ -25,7 +25,7 @@ const standalone = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=
 export const fold = (text: string): string =>
   text
     .normalize("NFKD")
-    .replace(removed, "")
+    .replace(removedMarks, "")
     // Lower case alone does not match ß with SS, or ı with I. Upper case alone does not match ẞ. The Greek iota subscript
     // does not match even so: it is a mark, so ᾳ folds to α, but its upper case ΑΙ folds to αι.
     .toLowerCase()

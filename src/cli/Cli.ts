@@ -132,7 +132,7 @@ export const runCli = (argv: ReadonlyArray<string>) =>
 const exitCodeOf = (signal: NodeJS.Signals | undefined) =>
   signal === undefined ? exitCodes.refuse : 128 + constants.signals[signal]
 
-/** The name of the command in the arguments. Before it are only options of every command, whose values are no names of commands. */
+/** The name of the command in the arguments. Only global options stand before it, and none of their values is the name of a command. */
 const commandOf = (argv: ReadonlyArray<string>) =>
   argv.slice(2).find((word) => HashMap.has(Command.getSubcommands(command), word))
 

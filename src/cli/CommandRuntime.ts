@@ -51,7 +51,7 @@ const cutOff = new Refused({
     "The process that holds the database ended before it answered: it is unknown whether the command took effect."
 })
 
-/** Whether one process could not read the request or the answer of the other. A text: that other one did not know the request. */
+/** Whether one process could not decode the request or the answer of the other. A defect that is a text: the request was unknown there. */
 const isUnread = (cause: Cause.Cause<unknown>) =>
   Chunk.some(Cause.defects(cause), (defect) => typeof defect === "string" || ParseResult.isParseError(defect))
 
@@ -61,7 +61,7 @@ const ofOtherVersion = new Refused({
     "The process that holds the database runs another version of the service: restart it. It is unknown whether the command took effect."
 })
 
-/** The refusal, or the same cause if no other process ran the command. After some such causes the other process answers nothing more. */
+/** Fails with `ofOtherVersion`, or with the same cause if this process ran the command. The other process may answer no further call. */
 const explainUnread = <E>(cause: Cause.Cause<E>) =>
   Effect.gen(function* () {
     const holder = yield* Effect.exit(Effect.timeout((yield* AdminClient).hello(), "2 seconds"))

@@ -87,13 +87,13 @@ const readEdits = (path: string) =>
     if (typeof value !== "object" || value === null || Array.isArray(value))
       return yield* refused('must hold one object, {"key": "text", "other": null}')
     const wrong = Object.entries(value).find(([, member]) => !isText(member))
-    if (wrong !== undefined) return yield* refused(`must hold text or null for ${quoted(wrong[0])}`)
+    if (wrong !== undefined) return yield* refused(`must have a text or null as the value of ${quoted(wrong[0])}`)
     return Object.entries(value).map(([key, member]): AttributeEdit => ({ key, value: member }))
   })
 
 const linesOf = (state: DraftState, before: number) => [
   state.draft_revision === before
-    ? `Nothing changed: draft revision ${before}.`
+    ? `Nothing changed: the draft still has revision ${before}.`
     : `Saved ${state.entity_type} ${state.entity_id}: draft revision ${state.draft_revision}, ${state.pending_publish ? "waiting to be published" : "nothing to publish"}.`
 ]
 

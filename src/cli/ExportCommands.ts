@@ -34,13 +34,14 @@ const ids = Options.repeated(textOption("id", "ID", "Only the entity with this i
 
 /** The selection of a command. Null: there are neither ids nor filters nor a kind. Refused: a malformed id, or ids and filters. */
 const selectionOf = (
-  given: Option.Option<EntityKind>,
+  kindOption: Option.Option<EntityKind>,
   { id, ...filters }: GivenFilters & { readonly id: ReadonlyArray<string> }
 ) =>
   Effect.gen(function* () {
-    const kind = Option.getOrElse(given, () => "product" as const)
+    const kind = Option.getOrElse(kindOption, () => "product" as const)
     if (id.length > 0 && isFiltered(filters)) return yield* new Refused({ message: "Give ids or filters, not both." })
-    if (id.length === 0) return isFiltered(filters) || Option.isSome(given) ? { kind, ids: null, ...filters } : null
+    if (id.length === 0)
+      return isFiltered(filters) || Option.isSome(kindOption) ? { kind, ids: null, ...filters } : null
     const validIds = readIds(id.map((each) => each.toLowerCase()))
     if (Option.isSome(validIds)) return { kind, ids: validIds.value, ...filters }
     return yield* new Refused({ message: `There is no ${kind} with one of these ids.`, code: errorCode.NotFound })

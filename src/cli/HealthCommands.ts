@@ -66,7 +66,10 @@ const tableOf = (snapshots: ReadonlyArray<HealthSnapshot>): ReadonlyArray<string
     return `${name}  ${paint(score, bar(score))}  ${`${score}`.padStart(3)}%  ${summary}`
   })
 
-const when = (snapshots: ReadonlyArray<HealthSnapshot>, account: Option.Option<string>): ReadonlyArray<string> => {
+const scanTimeLines = (
+  snapshots: ReadonlyArray<HealthSnapshot>,
+  account: Option.Option<string>
+): ReadonlyArray<string> => {
   const times = snapshots.flatMap((snapshot) => (snapshot.scanned ? [seconds(snapshot.scanned_at)] : [])).sort()
   const [oldest] = times
   const newest = times.at(-1)
@@ -92,7 +95,7 @@ const show = ({
 }) =>
   Effect.gen(function* () {
     const overview = yield* (yield* AdminClient).showHealth({ account, store })
-    yield* answer(json, overview, [...tableOf(overview.dimensions), ...when(overview.dimensions, account)])
+    yield* answer(json, overview, [...tableOf(overview.dimensions), ...scanTimeLines(overview.dimensions, account)])
   }).pipe(withAdmin)
 
 const scan = Command.make(
@@ -120,13 +123,15 @@ const scan = Command.make(
           incomplete: "The scan ended without a result: scan again."
         }).pipe(Effect.map(({ snapshot }) => snapshot))
       )
-      const whole = toScan.filter((each) => Option.isSome(store) && !isPerStore(each))
+      const accountWide = toScan.filter((each) => Option.isSome(store) && !isPerStore(each))
       yield* answer(json, { dimensions }, [
         ...tableOf(dimensions),
-        ...(whole.length === 0
+        ...(accountWide.length === 0
           ? []
-          : [`Scanned for the whole account, because these dimensions do not exist per store: ${whole.join(", ")}.`]),
-        ...when(dimensions, account)
+          : [
+              `Scanned for the whole account, because these dimensions do not exist per store: ${accountWide.join(", ")}.`
+            ]),
+        ...scanTimeLines(dimensions, account)
       ])
     }).pipe(withAdmin)
 ).pipe(Command.withDescription("Scan the catalog in one dimension, or in all."))

@@ -99,7 +99,7 @@ const bold = (text: string) => `\u001b[0;1m${text}\u001b[0m`
 const section = (title: string, lines: ReadonlyArray<string>) => (lines.length === 0 ? [] : ["", bold(title), ...lines])
 
 /** The entries of a document under one of its headers. */
-const under = (doc: HelpDoc.HelpDoc, title: string) => {
+const partsUnder = (doc: HelpDoc.HelpDoc, title: string) => {
   const parts = partsOf(doc)
   const start = parts.findIndex((part) => part._tag === "Header" && textOf(part.value) === title)
   const end = parts.findIndex((part, index) => index > start && part._tag === "Header")
@@ -151,10 +151,10 @@ export const unknownCommand = (
       if (!names.includes(word)) {
         const edits = (name: string) => editsBetween(word.toLowerCase(), name)
         const [nearest] = names.filter((name) => edits(name) <= 2).sort((left, right) => edits(left) - edits(right))
-        const whole = (name: string) => JSON.stringify([...path, name].join(" "))
+        const quotedPath = (name: string) => JSON.stringify([...path, name].join(" "))
         return [
-          `No command ${whole(word)}.`,
-          ...(nearest === undefined ? [] : [`Did you mean ${whole(nearest)}?`]),
+          `No command ${quotedPath(word)}.`,
+          ...(nearest === undefined ? [] : [`Did you mean ${quotedPath(nearest)}?`]),
           ...(path.length > 0 ? [`Commands of ${path.join(" ")}: ${names.join(", ")}.`] : []),
           ...(path.length === 0 && nearest === undefined ? ["See `catalog --help`."] : [])
         ].join(" ")
@@ -164,7 +164,7 @@ export const unknownCommand = (
     return undefined
   })
 
-/** The options of every command that have one of a list of values. */
+/** The global options whose values must be in a list of choices. */
 const choices: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["--completions", ["sh", "bash", "fish", "zsh"]],
   ["--log-level", LogLevel.allLevels.map(({ _tag }) => _tag.toLowerCase())]
@@ -172,11 +172,11 @@ const choices: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 
 /** The options of the command that the arguments name. */
 const optionsOf = (root: CommandDescriptor.Command<unknown>, args: ReadonlyArray<string>) =>
-  Effect.map(helpFor(root, args), ({ helpDoc }) => under(helpDoc, "OPTIONS").flatMap((part) => entriesOf(part)))
+  Effect.map(helpFor(root, args), ({ helpDoc }) => partsUnder(helpDoc, "OPTIONS").flatMap((part) => entriesOf(part)))
 
 /**
- * The error message if an option that has one of a list of values has another one. The library's own message does not name the option,
- * and it would look for a command of the name of a wrong level.
+ * The error message if the value of an option is not in its list of choices. The library's own message does not name the option, and
+ * the library would take a wrong log level for the name of a command.
  */
 export const wrongChoice = (
   { descriptor }: Pick<Command.Command<"catalog", never, never, unknown>, "descriptor">,
@@ -188,10 +188,10 @@ export const wrongChoice = (
       const [, option = "", values = ""] = /^(--\S+) (\S+(?: \| \S+)+)$/.exec(name) ?? []
       return option === "" ? [] : [[option, values.split(" | ")]]
     })
-    const known = new Map([...choices, ...own])
+    const knownOptions = new Map([...choices, ...own])
     for (const [index, word] of args.entries()) {
       const [name = "", value = args[index + 1] ?? ""] = word.split("=", 2)
-      const values = known.get(name)
+      const values = knownOptions.get(name)
       if (values !== undefined && !values.includes(value)) return `${name}: must be one of ${values.join(", ")}`
     }
     return undefined
@@ -233,7 +233,7 @@ export const helpOf = (
     const width = widthOf(process.stdout)
     const isRoot = path.length === 0
     // A group without options needs a sub-command; a group with options also works without one.
-    const more = commands.length === 0 ? [] : under(helpDoc, "OPTIONS").length === 0 ? ["COMMAND"] : ["[COMMAND]"]
+    const more = commands.length === 0 ? [] : partsUnder(helpDoc, "OPTIONS").length === 0 ? ["COMMAND"] : ["[COMMAND]"]
     const usages = Usage.enumerate(usage, config).map((span) => {
       const own = isRoot ? [] : [textOf(span).replaceAll(/ +/g, " ").trim()]
       const words = ["catalog", ...path.slice(0, -1), ...own, ...more].join(" ")
@@ -242,12 +242,12 @@ export const helpOf = (
     })
     const list = (title: string) =>
       toList(
-        under(helpDoc, title).flatMap((part) => entriesOf(part)),
+        partsUnder(helpDoc, title).flatMap((part) => entriesOf(part)),
         width
       )
     return [
       ...(isRoot ? [bold(`catalog ${version}`)] : []),
-      ...under(helpDoc, "DESCRIPTION").flatMap((part) =>
+      ...partsUnder(helpDoc, "DESCRIPTION").flatMap((part) =>
         paragraphsOf(part).map((paragraph) => wrap(paragraph, width, ""))
       ),
       ...section("Usage", usages),

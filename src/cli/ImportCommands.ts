@@ -96,13 +96,13 @@ const parseChoices = ({
     : Effect.succeed({ rest: takeStore ? "take_store" : keepDrafts ? "keep_draft" : null, remove })
 
 /** All conflicts of an import, read in pages. */
-const readConflicts = (run: ImportRun, named: Option.Option<string>) =>
+const readConflicts = (run: ImportRun, account: Option.Option<string>) =>
   Effect.gen(function* () {
     const client = yield* AdminClient
     const all: Array<ImportConflict> = []
     while (all.length < run.summary.conflicts) {
       const after = all.at(-1)?.conflict ?? 0
-      const some = yield* client.listConflicts({ account: named, id: run.id, after, limit: 500 })
+      const some = yield* client.listConflicts({ account: account, id: run.id, after, limit: 500 })
       if (some.length === 0) break
       all.push(...some)
     }

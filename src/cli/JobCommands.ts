@@ -101,9 +101,9 @@ export const followToTheEnd = (account: Option.Option<string>, begun: Job) =>
 export const awaitJob = (account: Option.Option<string>, begun: Job) =>
   Effect.gen(function* () {
     let isTold = false
-    const tell = ({ title, waiting_for }: Job) =>
+    const tell = ({ title, waiting_for, waits_for_platform }: Job) =>
       Effect.suspend(() => {
-        if (isTold || waiting_for?.endsWith("does not answer") !== true) return Effect.void
+        if (isTold || !waits_for_platform) return Effect.void
         isTold = true
         return Effect.zipRight(draw(""), Console.error(`${title}: waits for ${waiting_for}.`))
       })

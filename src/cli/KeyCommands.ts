@@ -19,7 +19,7 @@ const expires = Options.optional(
 const expiry = (text: Option.Option<string>): Effect.Effect<Timestamp | null, Refused> =>
   Option.match(text, {
     onNone: () => Effect.succeed(null),
-    onSome: (given) => Either.mapLeft(fromRfc3339(given), (rule) => new Refused({ message: `--expires: ${rule}` }))
+    onSome: (time) => Either.mapLeft(fromRfc3339(time), (rule) => new Refused({ message: `--expires: ${rule}` }))
   })
 
 const create = Command.make(

@@ -6,17 +6,17 @@ import { withAdmin, withDatabase } from "./CommandRuntime.ts"
 import { answer, json, Refused } from "./Output.ts"
 
 /** Imported only when needed: few commands use the SQL client. */
-const loaded = Effect.promise(() => import("../database/Migrations.ts"))
+const migrationsModule = Effect.promise(() => import("../database/Migrations.ts"))
 
 /** Refuses a schema that has other migrations than this version knows: nothing can be said about it. */
 const refuseNewer = (existing: ReadonlyArray<string>) =>
-  Effect.flatMap(loaded, ({ newerThanCode }) => {
+  Effect.flatMap(migrationsModule, ({ newerThanCode }) => {
     const message = newerThanCode(existing)
     return message === undefined ? Effect.void : new Refused({ message })
   })
 
 const migrated = Effect.gen(function* () {
-  const { applied, run } = yield* loaded
+  const { applied, run } = yield* migrationsModule
   // If the names of the applied migrations cannot be read, `run` fails too, and reports why.
   yield* refuseNewer(yield* Effect.orElseSucceed(applied, () => []))
   return yield* run
@@ -27,7 +27,7 @@ const migrated = Effect.gen(function* () {
  * version.
  */
 const migratedByHolder = Effect.gen(function* () {
-  const Migrations = yield* loaded
+  const Migrations = yield* migrationsModule
   const { migrations, pid } = yield* (yield* AdminClient).hello()
   yield* refuseNewer(migrations)
   const missing = Migrations.names.filter((name) => !migrations.includes(name))

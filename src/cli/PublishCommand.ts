@@ -3,6 +3,7 @@ import { Console, Effect, Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import type { CancelledStore, PublishEvent, PublishResult } from "../admin/AdminRpcs.ts"
 import type { Job } from "../jobs/Job.ts"
+import type { JobId } from "../model/Ids.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { entity, missing } from "./DraftCommands.ts"
 import { textOption } from "./Flags.ts"
@@ -17,12 +18,12 @@ const store = Options.optional(
 
 /** Prints once for each store that its publish waits: the command may wait for hours. */
 const tellWaiting = () => {
-  const told = new Set<string>()
+  const printedDomains = new Set<string>()
   return (event: PublishEvent) =>
     Effect.forEach(
-      event._tag === "Done" ? [] : event.waiting.filter(({ store_domain }) => !told.has(store_domain)),
+      event._tag === "Done" ? [] : event.waiting.filter(({ store_domain }) => !printedDomains.has(store_domain)),
       ({ message, store_domain }) => {
-        told.add(store_domain)
+        printedDomains.add(store_domain)
         return Effect.zipRight(draw(""), Console.error(`${store_domain}: waiting. ${message}`))
       },
       { discard: true }
@@ -78,11 +79,19 @@ const whyIncomplete = (job: Job, account: Option.Option<string>) => {
 /** Waits until all jobs have ended. `none`: what to say without jobs. RpcClientError: the process that ran the command ended. */
 const followAll = (
   account: Option.Option<string>,
-  begun: { readonly jobs: ReadonlyArray<Job>; readonly refused: ReadonlyArray<string> },
+  begun: {
+    readonly jobs: ReadonlyArray<Job>
+    readonly earlier: ReadonlyArray<JobId>
+    readonly refused: ReadonlyArray<string>
+  },
   none: string,
   json: boolean
 ) =>
   Effect.gen(function* () {
+    for (const { id, title } of begun.jobs.filter(({ id }) => begun.earlier.includes(id)))
+      yield* Console.error(
+        `${title}: follows the open job ${id}, which was begun before. Run the command again for what was changed since.`
+      )
     const [lost, jobs] = yield* Effect.partition(begun.jobs, (job) => awaitJob(account, job))
     const cut = lost.find(({ _tag }) => _tag === "RpcClientError")
     if (cut !== undefined) return yield* cut

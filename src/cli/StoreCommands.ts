@@ -53,21 +53,21 @@ const pairIn = (flag: string, value: string, text: string) => {
 }
 
 /** The values of a platform's fields, by field. */
-const credentialsIn = (given: {
+const credentialsIn = (options: {
   readonly field: ReadonlyArray<string>
   readonly secretFile: ReadonlyArray<string>
   readonly tokenFile: Option.Option<string>
 }) =>
   Effect.gen(function* () {
-    const fields = yield* Effect.forEach(given.field, (text) =>
+    const fields = yield* Effect.forEach(options.field, (text) =>
       Effect.map(pairIn("--field", "VALUE", text), ([name, value]) => [name, Redacted.make(value)] as const)
     )
-    const secrets = yield* Effect.forEach(given.secretFile, (text) =>
+    const secrets = yield* Effect.forEach(options.secretFile, (text) =>
       Effect.flatMap(pairIn("--secret-file", "FILE", text), ([name, path]) =>
         Effect.map(secretIn("--secret-file", path), (value) => [name, value] as const)
       )
     )
-    const token = yield* Effect.transposeMapOption(given.tokenFile, (path) => secretIn("--token-file", path))
+    const token = yield* Effect.transposeMapOption(options.tokenFile, (path) => secretIn("--token-file", path))
     const all = [
       ...fields,
       ...secrets,

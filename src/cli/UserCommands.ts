@@ -77,7 +77,9 @@ const resetSecondFactor = Command.make("reset-second-factor", { account, email, 
     ])
   }).pipe(Effect.catchTag("NotFound", unknownUser(email)), withAdmin)
 ).pipe(
-  Command.withDescription("Switch the second factor of a user off, who has lost the authenticator app and the codes.")
+  Command.withDescription(
+    "Switch off the second factor of a user who has lost the authenticator app and the recovery codes."
+  )
 )
 
 const free = Command.make("free", { email, json }, ({ email: address, json }) =>

@@ -20,7 +20,7 @@ export interface ClientSettings {
 const defaultRetries = 5
 const defaultMaxWait = 90
 
-const isCount = (given: unknown) => typeof given === "number" && given >= 0
+const isCount = (value: unknown) => typeof value === "number" && value >= 0
 
 const isAddress = (url: string | URL) => {
   if (!URL.canParse(String(url))) return false

@@ -6,7 +6,7 @@ import { shortName, type Tier, tierOfQuery, tierOfScope } from "./Tier.ts"
 export interface Parameters {
   readonly get: (name: string) => string | undefined
   readonly names: ReadonlyArray<string>
-  /** Names that are given more than once. */
+  /** Parameters that occur more than once. */
   readonly repeated: ReadonlyArray<string>
   /** Whether a name or a value has U+0000 (NUL), which PostgreSQL cannot store. */
   readonly hasNul: boolean
@@ -71,7 +71,7 @@ export const readResource = (requested: string | undefined, baseUrl: string): Ei
     : Either.left(OAuthRefused.because("invalid_target", `resource must be ${resource}.`))
 }
 
-const invalid = (description: string) => Either.left(OAuthRefused.because("invalid_request", description))
+const refuseRequest = (description: string) => Either.left(OAuthRefused.because("invalid_request", description))
 
 /** Reads the parameters, except client and redirect URI. A refusal is sent to the client. */
 export const readAuthorizationRequest = (
@@ -79,21 +79,21 @@ export const readAuthorizationRequest = (
   baseUrl: string
 ): Either.Either<AuthorizationRequest, OAuthRefused> => {
   const { get, repeated, hasNul } = parameters
-  if (repeated.length > 0) return invalid("A parameter is given more than once.")
-  if (hasNul) return invalid("A parameter has U+0000.")
+  if (repeated.length > 0) return refuseRequest("A parameter is given more than once.")
+  if (hasNul) return refuseRequest("A parameter has U+0000.")
   const state = get("state")
   if (state !== undefined && state.length > maxStateCharacters)
-    return invalid(`state must have at most ${maxStateCharacters} characters.`)
+    return refuseRequest(`state must have at most ${maxStateCharacters} characters.`)
   const responseType = get("response_type")
-  if (responseType === undefined) return invalid("response_type is missing: send response_type=code.")
+  if (responseType === undefined) return refuseRequest("response_type is missing: send response_type=code.")
   if (responseType !== "code")
     return Either.left(OAuthRefused.because("unsupported_response_type", "The only response_type is code."))
   if (get("response_mode") !== undefined && get("response_mode") !== "query")
-    return invalid("The only response_mode is query.")
+    return refuseRequest("The only response_mode is query.")
   const codeChallenge = get("code_challenge")
-  if (codeChallenge === undefined) return invalid("code_challenge is missing: PKCE is required.")
-  if (get("code_challenge_method") !== "S256") return invalid("The only code_challenge_method is S256.")
-  if (!challengePattern.test(codeChallenge)) return invalid("code_challenge must be a SHA-256 in base64url.")
+  if (codeChallenge === undefined) return refuseRequest("code_challenge is missing: PKCE is required.")
+  if (get("code_challenge_method") !== "S256") return refuseRequest("The only code_challenge_method is S256.")
+  if (!challengePattern.test(codeChallenge)) return refuseRequest("code_challenge must be a SHA-256 in base64url.")
   return Either.map(readResource(get("resource"), baseUrl), (resource) => ({
     requestedTier: tierOfScope(get("scope") ?? ""),
     state,

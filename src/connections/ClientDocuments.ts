@@ -17,7 +17,7 @@ const maxKept = 256
 /** Maximum number of concurrent fetches. Further ones are refused. Requests for the same URL share a fetch. */
 const maxFetches = 8
 
-const wrong = (message: string) => Either.left(new DocumentUnread({ message }))
+const refuseDocument = (message: string) => Either.left(new DocumentUnread({ message }))
 
 /** Decodes a document. It must name this client and be valid as a registration. Unsupported grant types are ignored. */
 const readDocument = (clientId: string, text: string): Either.Either<ClientMetadata, DocumentUnread> =>
@@ -26,15 +26,15 @@ const readDocument = (clientId: string, text: string): Either.Either<ClientMetad
       try: (): unknown => JSON.parse(text),
       catch: () => new DocumentUnread({ message: "It is not JSON." })
     })
-    if (!Predicate.isRecord(document)) return yield* wrong("It is not a JSON object.")
-    if (document.client_id !== clientId) return yield* wrong("Its client_id is not its own address.")
+    if (!Predicate.isRecord(document)) return yield* refuseDocument("It is not a JSON object.")
+    if (document.client_id !== clientId) return yield* refuseDocument("Its client_id is not its own address.")
     if ("client_secret" in document || "client_secret_expires_at" in document)
-      return yield* wrong("It has a client secret, which would be public.")
+      return yield* refuseDocument("It has a client secret, which would be public.")
     const { token_endpoint_auth_method: method = "none", ...metadata } = document
-    if (method !== "none") return yield* wrong("Its token_endpoint_auth_method must be none.")
+    if (method !== "none") return yield* refuseDocument("Its token_endpoint_auth_method must be none.")
     const { grant_types: grants = ["authorization_code"], ...registration } = metadata
     if (!Array.isArray(grants) || !grants.includes("authorization_code"))
-      return yield* wrong("Its grant_types must include authorization_code.")
+      return yield* refuseDocument("Its grant_types must include authorization_code.")
     return yield* Either.mapLeft(
       readClientMetadata(registration),
       ({ description }) => new DocumentUnread({ message: description })

@@ -23,37 +23,38 @@ const stacked = /(\p{M}{4})\p{M}+/gu
 const isTexts = (value: unknown): value is ReadonlyArray<string> =>
   Array.isArray(value) && value.every(Predicate.isString)
 
-const metadata = (description: string) => Either.left(OAuthRefused.because("invalid_client_metadata", description))
-const redirect = (description: string) => Either.left(OAuthRefused.because("invalid_redirect_uri", description))
+const refuseMetadata = (description: string) =>
+  Either.left(OAuthRefused.because("invalid_client_metadata", description))
+const refuseRedirect = (description: string) => Either.left(OAuthRefused.because("invalid_redirect_uri", description))
 
 /** The client's name as pages show it, on one line. An empty name is replaced by the host of the redirect URI. */
-const nameOf = (given: string | undefined, redirectUri: string): string => {
-  const visible = (given ?? "").toWellFormed().replaceAll(invisible, " ").replaceAll(stacked, "$1")
+const nameOf = (rawName: string | undefined, redirectUri: string): string => {
+  const visible = (rawName ?? "").toWellFormed().replaceAll(invisible, " ").replaceAll(stacked, "$1")
   const shown = visible.replaceAll(/\s+/g, " ").trim()
   const cut = [...shown].slice(0, maxNameCharacters).join("").trim()
   return cut === "" ? destinationOf(redirectUri) : cut
 }
 
-/** Whether a list contains only values of `known`. An absent list is fine, because RFC 7591 defines a default. */
-const isWithin = (value: unknown, known: ReadonlyArray<string>) =>
-  value === undefined || (isTexts(value) && value.length > 0 && value.every((each) => known.includes(each)))
+/** Whether a list contains only values of `allowed`. An absent list is fine, because RFC 7591 defines a default. */
+const isWithin = (value: unknown, allowed: ReadonlyArray<string>) =>
+  value === undefined || (isTexts(value) && value.length > 0 && value.every((each) => allowed.includes(each)))
 
 /**
  * Reads a registration (RFC 7591). Unknown members are ignored, and so are members about secrets and authentication, because
  * all clients are public.
  */
 export const readClientMetadata = (body: unknown): Either.Either<ClientMetadata, OAuthRefused> => {
-  if (!Predicate.isRecord(body)) return metadata("The body must be a JSON object.")
+  if (!Predicate.isRecord(body)) return refuseMetadata("The body must be a JSON object.")
   const { client_name: name, grant_types: grants, redirect_uris: uris, response_types: responses } = body
-  if (!isTexts(uris) || uris.length === 0) return redirect("redirect_uris must list at least one URI.")
-  if (uris.length > maxRedirectUris) return redirect(`redirect_uris must list at most ${maxRedirectUris} URIs.`)
+  if (!isTexts(uris) || uris.length === 0) return refuseRedirect("redirect_uris must list at least one URI.")
+  if (uris.length > maxRedirectUris) return refuseRedirect(`redirect_uris must list at most ${maxRedirectUris} URIs.`)
   for (const [index, uri] of uris.entries()) {
     const misfit = misfitOfRedirectUri(uri)
-    if (misfit !== undefined) return redirect(`redirect_uris[${index}] ${misfit}.`)
+    if (misfit !== undefined) return refuseRedirect(`redirect_uris[${index}] ${misfit}.`)
   }
-  if (name !== undefined && !Predicate.isString(name)) return metadata("client_name must be text.")
-  if (!isWithin(grants, grantTypes)) return metadata(`grant_types may name ${grantTypes.join(" and ")} only.`)
-  if (!isWithin(responses, ["code"])) return metadata("response_types may name code only.")
+  if (name !== undefined && !Predicate.isString(name)) return refuseMetadata("client_name must be text.")
+  if (!isWithin(grants, grantTypes)) return refuseMetadata(`grant_types may name ${grantTypes.join(" and ")} only.`)
+  if (!isWithin(responses, ["code"])) return refuseMetadata("response_types may name code only.")
   return Either.right({
     name: nameOf(name, uris[0] ?? ""),
     redirectUris: uris,

@@ -14,7 +14,7 @@ export interface FetchedDocument {
 const maxBytes = 65_536
 const timeout = Duration.seconds(5)
 
-const unread = (message: string) => new DocumentUnread({ message })
+const documentUnread = (message: string) => new DocumentUnread({ message })
 
 const failures = {
   unresolved: "Its host did not answer.",
@@ -31,12 +31,12 @@ const maxAgeOf = (header: string | undefined) => {
 }
 
 const documentOf = ({ bytes, headers, status }: OutsideResponse): Effect.Effect<FetchedDocument, DocumentUnread> => {
-  if (status >= 300 && status < 400) return unread("Its host answered with a redirect.")
-  if (status !== 200) return unread("Its host answered with an error.")
-  if (!isJson.test(headers["content-type"] ?? "")) return unread("Its content type is not JSON.")
+  if (status >= 300 && status < 400) return documentUnread("Its host answered with a redirect.")
+  if (status !== 200) return documentUnread("Its host answered with an error.")
+  if (!isJson.test(headers["content-type"] ?? "")) return documentUnread("Its content type is not JSON.")
   if (headers["content-encoding"] !== undefined)
-    return unread("It is compressed, although the request did not allow compression.")
-  if (bytes === undefined) return unread(`It is larger than ${maxBytes / 1_024} KiB.`)
+    return documentUnread("It is compressed, although the request did not allow compression.")
+  if (bytes === undefined) return documentUnread(`It is larger than ${maxBytes / 1_024} KiB.`)
   return Effect.succeed({ text: bytes.toString(), maxAge: maxAgeOf(headers["cache-control"]) })
 }
 
@@ -46,10 +46,10 @@ const documentOf = ({ bytes, headers, status }: OutsideResponse): Effect.Effect<
  */
 export const fetchDocument = (url: URL): Effect.Effect<FetchedDocument, DocumentUnread> =>
   getOutside(url, { headers: { accept: "application/json", "accept-encoding": "identity" }, maxBytes }).pipe(
-    Effect.catchTag("OutsideFailure", ({ reason }) => unread(failures[reason])),
+    Effect.catchTag("OutsideFailure", ({ reason }) => documentUnread(failures[reason])),
     Effect.flatMap(documentOf),
     Effect.timeoutFail({
       duration: timeout,
-      onTimeout: () => unread(`Its host did not answer within ${Duration.toSeconds(timeout)} seconds.`)
+      onTimeout: () => documentUnread(`Its host did not answer within ${Duration.toSeconds(timeout)} seconds.`)
     })
   )

@@ -142,19 +142,19 @@ const sendTo = (
     let isOver = false
     const begin = (via: http.Agent | false): http.ClientRequest => {
       const { request } = url.protocol === "https:" ? https : http
-      const sent = request(url, { ...options, agent: via })
+      const clientRequest = request(url, { ...options, agent: via })
       const end = (outcome: Effect.Effect<OutsideResponse, OutsideFailure>) => {
         isOver = true
         resume(outcome)
-        sent.destroy()
+        clientRequest.destroy()
       }
-      const fail = () => end(new OutsideFailure({ reason: isUntrusted(sent) ? "untrusted" : "unanswered" }))
-      sent.on("error", () => {
+      const fail = () => end(new OutsideFailure({ reason: isUntrusted(clientRequest) ? "untrusted" : "unanswered" }))
+      clientRequest.on("error", () => {
         if (isOver) return
-        if (sent.reusedSocket) current = begin(false)
+        if (clientRequest.reusedSocket) current = begin(false)
         else fail()
       })
-      sent.on("response", (response) => {
+      clientRequest.on("response", (response) => {
         const { headers, statusCode: status = 0 } = response
         const answer = (bytes: Buffer | undefined) => end(Effect.succeed({ status, headers, bytes }))
         if (body !== undefined) {
@@ -167,8 +167,8 @@ const sendTo = (
           collect(response, maxBytes, answer)
         }
       })
-      sent.end(body)
-      return sent
+      clientRequest.end(body)
+      return clientRequest
     }
     let current = begin(agent)
     return Effect.sync(() => {

@@ -34,11 +34,11 @@ const immutable = (content: string, contentType: string) =>
     headers: { "cache-control": "public, max-age=31536000, immutable", "x-content-type-options": "nosniff" }
   })
 
-const built = (name: string) => readFileSync(join(folder, name), "utf8")
+const readBuilt = (name: string) => readFileSync(join(folder, name), "utf8")
 
-export const stylesheet = immutable(built(names["console.css"]), "text/css; charset=utf-8")
-export const script = immutable(built(names["console.ts"]), "text/javascript; charset=utf-8")
-export const islandScript = immutable(built(names["islands.ts"]), "text/javascript; charset=utf-8")
-export const richText = immutable(built(names["richtext.ts"]), "text/javascript; charset=utf-8")
-export const ticks = immutable(built(names["ticks.ts"]), "text/javascript; charset=utf-8")
+export const stylesheet = immutable(readBuilt(names["console.css"]), "text/css; charset=utf-8")
+export const script = immutable(readBuilt(names["console.ts"]), "text/javascript; charset=utf-8")
+export const islandScript = immutable(readBuilt(names["islands.ts"]), "text/javascript; charset=utf-8")
+export const richText = immutable(readBuilt(names["richtext.ts"]), "text/javascript; charset=utf-8")
+export const ticks = immutable(readBuilt(names["ticks.ts"]), "text/javascript; charset=utf-8")
 export const icon = immutable(mark, "image/svg+xml")

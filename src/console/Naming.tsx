@@ -1,9 +1,10 @@
 import { Fragment } from "preact"
+import type { EntityRecord } from "../catalog/Entity.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { ImportRun } from "../imports/Import.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
-import type { PublishStatus } from "../model/PublishState.ts"
+import { isDelayed, type PublishStatus } from "../model/PublishState.ts"
 import type { Store } from "../model/Store.ts"
 import type { Sentence, Words } from "./languages/Words.tsx"
 import { pageOf, paths } from "./Paths.ts"
@@ -96,25 +97,36 @@ export const publishStates = {
   live: { name: "Live", tone: "good" },
   changed: { name: "Changed", tone: "wait" },
   publishing: { name: "Publishing", tone: "busy" },
+  waiting: { name: "Waiting for the store", tone: "wait" },
   failed: { name: "Failed", tone: "bad" },
   unpublished: { name: "Not published", tone: "idle" }
 } as const satisfies Readonly<Record<string, { readonly name: Sentence; readonly tone: string }>>
 
 export type PublishStateName = keyof typeof publishStates
 
-/** `pendingPublish`: there is a draft that is not published. */
-export const publishStateOf = (status: PublishStatus, pendingPublish: boolean): PublishStateName => {
+/** `pendingPublish`: there is a draft that is not published. `hasDelay`: a publish waits, because the store's platform does not answer. */
+export const publishStateOf = (status: PublishStatus, pendingPublish: boolean, hasDelay = false): PublishStateName => {
   switch (status) {
     case "never_published":
       return "unpublished"
     case "pending":
-      return "publishing"
+      return hasDelay ? "waiting" : "publishing"
     case "failed":
       return "failed"
     case "published":
       return pendingPublish ? "changed" : "live"
   }
 }
+
+type OnStore = Pick<EntityRecord["stores"][number], "last_publish_error" | "last_publish_status" | "pending_publish">
+
+/** Whether a publish waits, because the store's platform does not answer. */
+export const isWaiting = ({ last_publish_error, last_publish_status }: OnStore): boolean =>
+  last_publish_status === "pending" && isDelayed(last_publish_error)
+
+/** The publish state of an entity on one store. */
+export const publishStateOn = (on: OnStore): PublishStateName =>
+  publishStateOf(on.last_publish_status, on.pending_publish, isWaiting(on))
 
 /** A state: a dot and a word. */
 export const State = ({ name, tone }: { readonly name: string; readonly tone: string }) => {

@@ -108,7 +108,7 @@ export const enrolFirst = (form?: Parameters) =>
 const actingAs = ({ accountId, userId }: Visitor) =>
   Effect.provideService(CurrentActor, { _tag: "User", accountId, userId })
 
-/** An id from a form or a query. A malformed id is NotFound, and so is the one that no record has: a form creates an entity with its id. */
+/** An id from a form or a query. NotFound: it is malformed, or the nil UUID, which a form could otherwise give to a new entity. */
 export const idOf = <A>(id: Schema.Schema<A, string>, form: Parameters, name = "id"): Effect.Effect<A, NotFound> => {
   const text = form.get(name) ?? ""
   return text === nilUuid ? new NotFound() : Effect.mapError(Schema.decode(id)(text), () => new NotFound())
@@ -139,10 +139,10 @@ export const idInPath = <A>(id: Schema.Schema<A, string>, request: Request): Eff
 export const decoded = <A, I>(
   schema: Schema.Schema<A, I>,
   names: ReadonlyArray<string>,
-  given: Parameters
+  parameters: Parameters
 ): Effect.Effect<A, PageRefused> => {
   const present = names.flatMap((name) => {
-    const value = given.get(name)
+    const value = parameters.get(name)
     return value === undefined ? [] : [[name, value] as const]
   })
   return Effect.mapError(Schema.decodeUnknown(schema)(Object.fromEntries(present)), (error) => {
@@ -274,12 +274,12 @@ export const makePageHandlers = Effect.gen(function* () {
           (visitor): Page =>
             Option.isSome(visitor)
               ? signedIn(request)
-              : Effect.map(keptFormOf(request, baseUrl), (kept) =>
-                  kept === undefined
+              : Effect.map(keptFormOf(request, baseUrl), (keptForm) =>
+                  keptForm === undefined
                     ? toSignIn(request, baseUrl)
                     : html(
                         anonymousViewer(pageLanguageOf(request)),
-                        signInPage({ kept, returnTo: sentFrom(request, baseUrl) }),
+                        signInPage({ kept: keptForm, returnTo: sentFrom(request, baseUrl) }),
                         { status: 403 }
                       )
                 )

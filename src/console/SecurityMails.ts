@@ -106,7 +106,7 @@ export const layer = Layer.scopedDiscard(
     })
     // A process that is being stopped lets its attempts end. Else a mail that the server accepts meanwhile would be sent again. Attempts at
     // a server that hangs are cut off: their leases expire, and the mails are sent again.
-    const whole = Effect.uninterruptibleMask((restore) =>
+    const sendUninterrupted = Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Effect.forkDaemon(Effect.interruptible(sendDue)), (attempts) =>
         restore(Fiber.join(attempts)).pipe(
           Effect.onInterrupt(() =>
@@ -118,7 +118,7 @@ export const layer = Layer.scopedDiscard(
         )
       )
     )
-    yield* Effect.repeat(whole, { while: (count) => count > 0 }).pipe(
+    yield* Effect.repeat(sendUninterrupted, { while: (count) => count > 0 }).pipe(
       Effect.catchAllCause((cause) => Effect.logWarning("Looking for mails about changed sign-ins failed", cause)),
       Effect.repeat(Schedule.spaced(pollInterval)),
       Effect.forkScoped

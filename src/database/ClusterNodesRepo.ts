@@ -9,7 +9,7 @@ import { codeOf, orDie } from "./SqlErrors.ts"
 /** The codes of a check that was not answered in time, by the server and by the client. */
 const unanswered: ReadonlySet<string | undefined> = new Set(["57014", "ETIMEDOUT"])
 
-/** Citus accepts no longer limit. */
+/** The longest time limit that Citus accepts. */
 const maxNodeMillis = 3_600_000
 
 /** Share of the time in which the accounts are read: with 100,000 of them a read takes 0.4 s, and nodes are checked every 5 s. */
@@ -31,9 +31,9 @@ const accountsByNode = Effect.flatMap(
 ).pipe(Effect.map(Arr.groupBy(({ address }) => address)))
 
 /**
- * Makes an effect that reads the nodes that hold rows, and whether they answer the coordinator within this time. Empty if the tables are
- * not distributed. The session must be new: otherwise the coordinator may use an open connection to a node, for which it has no time
- * limit. Repeated runs use the accounts of an earlier run, for up to 20 times as long as reading them took.
+ * Returns an effect that reads the nodes that hold rows, and checks whether each node answers the coordinator within `nodeMillis`. The
+ * result is empty if the tables are not distributed. The session must be new: the coordinator has no time limit for a node to which it
+ * has an open connection. The accounts of the nodes are cached for 20 times as long as reading them took.
  */
 export const readNodesWithin = (
   nodeMillis: number

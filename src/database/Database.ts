@@ -76,7 +76,7 @@ export interface Settings extends Omit<ServerOptions, "url"> {
 
 export type Database = PgClient.PgClient | SqlClient.SqlClient | DirectQuery | Notifications
 
-const closing = (pool: { readonly end: () => Promise<void> }) =>
+const closePool = (pool: { readonly end: () => Promise<void> }) =>
   Effect.promise(() => pool.end()).pipe(
     Effect.interruptible,
     Effect.timeoutOption("2 seconds"),
@@ -114,7 +114,7 @@ const openReplica = (options: ServerOptions) =>
             warn
           })
       ),
-      closing
+      closePool
     )
     return new Replica({
       pool: {
@@ -165,7 +165,7 @@ const openNodePools = (options: ServerOptions, coordinator: ServerPools) =>
     const canOpen = nodeAccess === "direct" && pooler === "none" && URL.canParse(url)
     return yield* Effect.acquireRelease(
       Effect.sync(() => new NodePools({ coordinator, open: canOpen ? open : undefined, now, onChange })),
-      closing
+      closePool
     )
   })
 
@@ -191,7 +191,7 @@ const openPools = (options: ServerOptions) => {
           warn
         })
     ),
-    closing
+    closePool
   )
 }
 
@@ -407,7 +407,7 @@ const openEmbedded = (place: string, options: PGliteOptions) =>
           idleTimeoutMillis: 0
         }).on("error", warnLost(warn))
       ),
-      closing
+      closePool
     )
     return layerFromPool({ pool, direct: DirectQuery.onPool(pool), nodes: new NodeStates() }, listenOnPool(pool))
   })
@@ -431,7 +431,7 @@ const announceCreation = (dataDirectory: string) =>
   )
 
 /** The reason why a directory cannot hold a database, for the person who chose it. */
-const unusable = (dataDirectory: string, error: SystemError): string => {
+const describeUnusable = (dataDirectory: string, error: SystemError): string => {
   switch (error.reason) {
     case "AlreadyExists":
     case "BadResource":
@@ -458,7 +458,7 @@ export const layerEmbedded = (options: {
       Effect.catchTags({
         BadArgument: (error) => Effect.fail(new DatabaseUnreachable({ message: error.message })),
         SystemError: (error) =>
-          Effect.fail(new DatabaseUnreachable({ message: unusable(options.dataDirectory, error) }))
+          Effect.fail(new DatabaseUnreachable({ message: describeUnusable(options.dataDirectory, error) }))
       }),
       Effect.zipRight(openEmbedded(options.dataDirectory, { dataDir: `${options.dataDirectory}/pgdata` })),
       Effect.provide(NodeFileSystem.layer)

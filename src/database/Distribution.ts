@@ -201,7 +201,7 @@ const distributeFunctions = Effect.gen(function* () {
 /**
  * The missing tables become distributed in the order of the list. Their references to `account` are dropped before and those of
  * distributed tables are put back after: with them, making `account` a reference table would convert all other tables first. The
- * references of local tables to `account` stay away, because Citus plans every statement on a table with one.
+ * references of local tables to `account` are not restored, because Citus plans every statement on a table with one.
  */
 const distributeTables = (missing: ReadonlyArray<string>) =>
   Effect.gen(function* () {

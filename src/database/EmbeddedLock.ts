@@ -40,13 +40,13 @@ const Holder = Schema.parseJson(
 )
 type Holder = typeof Holder.Type
 
-const lives = ({ pid, startToken }: Holder) =>
+const isAlive = ({ pid, startToken }: Holder) =>
   Effect.sync(() => {
     const now = startTokenOf(pid)
     return now === undefined || (startToken === null ? now !== "ended" : now === startToken)
   })
 
-const exists = (error: PlatformError) => error._tag === "SystemError" && error.reason === "AlreadyExists"
+const alreadyExists = (error: PlatformError) => error._tag === "SystemError" && error.reason === "AlreadyExists"
 const isAbsent = (error: PlatformError) => error._tag === "SystemError" && error.reason === "NotFound"
 
 const newToken = Effect.map(
@@ -76,7 +76,7 @@ const linkIfAbsent = (from: string, to: string) =>
     const files = yield* FileSystem.FileSystem
     return yield* files.link(from, to).pipe(
       Effect.as(true),
-      Effect.catchIf(exists, () => Effect.succeed(false))
+      Effect.catchIf(alreadyExists, () => Effect.succeed(false))
     )
   })
 
@@ -99,7 +99,7 @@ const claim = (lock: string, own: string): Effect.Effect<Option.Option<Holder>, 
     let current = first
     while (Option.isSome(current)) {
       const holder = current.value
-      if ("pid" in holder && (yield* lives(holder))) {
+      if ("pid" in holder && (yield* isAlive(holder))) {
         return Option.some(holder)
       }
       const link = `${lock}.${holder.token}`
@@ -137,7 +137,7 @@ const makeDirectories = (path: string): Effect.Effect<void, PlatformError, FileS
     yield* files
       .makeDirectory(path, { mode: 0o700 })
       // Another process may have created it meanwhile.
-      .pipe(Effect.catchIf(exists, () => Effect.void))
+      .pipe(Effect.catchIf(alreadyExists, () => Effect.void))
   })
 
 /**
@@ -147,7 +147,7 @@ const makeDirectories = (path: string): Effect.Effect<void, PlatformError, FileS
 export const vacant = (dataDirectory: string): Effect.Effect<void, DatabaseInUse, FileSystem.FileSystem> =>
   Effect.gen(function* () {
     const holder = yield* Effect.orElseSucceed(read(lockPath(dataDirectory)), Option.none)
-    if (Option.isNone(holder) || !("pid" in holder.value) || !(yield* lives(holder.value))) return
+    if (Option.isNone(holder) || !("pid" in holder.value) || !(yield* isAlive(holder.value))) return
     const { pid, socket } = holder.value
     return yield* new DatabaseInUse({ pid, dataDirectory, socket })
   })

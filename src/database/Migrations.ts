@@ -46,7 +46,10 @@ export const names: ReadonlyArray<string> = [
   "0022_counted_codes_and_mails",
   "0023_permissions_and_channels",
   "0024_outcomes_without_channels",
-  "0025_security_mails"
+  "0025_security_mails",
+  "0026_publishes_that_fail_alone",
+  "0027_jobs_that_wait_for_platforms",
+  "0028_records_of_staff"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

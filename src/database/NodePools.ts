@@ -36,8 +36,8 @@ export const urlAt = (url: string, address: string): string => {
  */
 export const verifyNode =
   (address: string): NonNullable<pg.PoolConfig["verify"]> =>
-  (given, done) => {
-    const client = watchedOf(given)
+  (poolClient, done) => {
+    const client = watchedOf(poolClient)
     client.deadlineMillis = replicaConnectionMillis
     client.query(
       `SELECT FROM pg_dist_local_group JOIN pg_dist_node n USING (groupid)

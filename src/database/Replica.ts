@@ -95,27 +95,27 @@ export class Replica {
     primary: Effect.Effect<ReadonlyArray<unknown>, SqlError>
   ): Effect.Effect<ReadonlyArray<unknown>, SqlError> {
     return Effect.withFiberRuntime((fiber) => {
-      const needed = fiber.currentContext.unsafeMap.get(ReadVersion.key) as NeededVersion | undefined
-      if (needed === undefined || needed.isOnPrimary) return primary
+      const neededVersion = fiber.currentContext.unsafeMap.get(ReadVersion.key) as NeededVersion | undefined
+      if (neededVersion === undefined || neededVersion.isOnPrimary) return primary
       return Effect.flatMap(
         Effect.async<ReadonlyArray<unknown> | undefined>((resume) =>
-          this.read(needed, text, values, (rows) => resume(Effect.succeed(rows)))
+          this.read(neededVersion, text, values, (rows) => resume(Effect.succeed(rows)))
         ),
         (rows) => (rows === undefined ? primary : Effect.succeed(rows))
       )
     })
   }
 
-  private read(needed: NeededVersion, text: string, values: ReadonlyArray<unknown>, ended: Ended): void {
+  private read(neededVersion: NeededVersion, text: string, values: ReadonlyArray<unknown>, ended: Ended): void {
     if (!this.circuit.admits()) {
-      needed.isOnPrimary = true
+      neededVersion.isOnPrimary = true
       ended(undefined)
       return
     }
     this.pool.connect((failure, client, release) => {
       if (client === undefined || release === undefined) {
         const outcome = failure === undefined ? "unanswered" : outcomeOf(failure)
-        this.fallBack(needed, ended, outcome === "busy" ? "busy" : "unreachable", failure?.message)
+        this.fallBack(neededVersion, ended, outcome === "busy" ? "busy" : "unreachable", failure?.message)
         return
       }
       const readMillis = client.deadlineMillis
@@ -126,20 +126,20 @@ export class Replica {
         client.query("COMMIT", () => release())
       }
       const giveUp = (reason: Fallback, message?: string) => {
-        this.fallBack(needed, ended, reason, message)
+        this.fallBack(neededVersion, ended, reason, message)
         leave()
       }
       const fail = (error: Error) => giveUp(outcomeOf(error), error.message)
-      client.query(snapshotOf(client.begin, needed.accountId), (error, results) => {
+      client.query(snapshotOf(client.begin, neededVersion.accountId), (error, results) => {
         if (error) return fail(error)
         const state = results.at(-1)?.rows[0] as ReplicaState
         if (!state.follows) return giveUp("not_standby", "the server is not a standby")
-        if (!isRecent(state, needed)) return giveUp("behind")
+        if (!isRecent(state, neededVersion)) return giveUp("behind")
         client.deadlineMillis = readMillis
         client.query(text, [...values], (error, result) => {
           if (error) return fail(error)
           this.circuit.note("answered")
-          needed.version = Math.max(needed.version, state.version)
+          neededVersion.version = Math.max(neededVersion.version, state.version)
           ended(result.rows)
           leave()
         })
@@ -147,17 +147,17 @@ export class Replica {
     })
   }
 
-  private fallBack(needed: NeededVersion, ended: Ended, reason: Fallback, message?: string): void {
-    needed.isOnPrimary = true
+  private fallBack(neededVersion: NeededVersion, ended: Ended, reason: Fallback, message?: string): void {
+    neededVersion.isOnPrimary = true
     this.circuit.note(reason, message)
     ended(undefined)
   }
 }
 
 const isRecent = (
-  seen: ReplicaState,
+  state: ReplicaState,
   { version }: NeededVersion
-): seen is ReplicaState & { readonly version: number } => seen.version !== null && seen.version >= version
+): state is ReplicaState & { readonly version: number } => state.version !== null && state.version >= version
 
 /** Begins a transaction with one snapshot, and reads the account's version in it: one message. */
 const snapshotOf = (begin: string, accountId: string) =>
@@ -178,8 +178,8 @@ const makeClient = (primary: PgClient.PgClient, replica: Replica) => {
     executeValues: (text, values) => primary.unsafe(text, values).values,
     executeUnprepared: (text, values) => primary.unsafe(text, values).unprepared
   }
-  const stayOnPrimary = Effect.map(ReadVersion, (needed) => {
-    if (needed !== undefined) needed.isOnPrimary = true
+  const stayOnPrimary = Effect.map(ReadVersion, (neededVersion) => {
+    if (neededVersion !== undefined) neededVersion.isOnPrimary = true
   })
   return SqlClient.make({
     acquirer: Effect.succeed(connection),

@@ -365,8 +365,8 @@ export class ServerPools {
   }
 
   /**
-   * Whether a caller that was refused a new connection waits for one of those that the pool has: if the server is full (53300), the
-   * pool grows no further for some seconds. A pool without connections has none to wait for.
+   * Whether a caller that gets no new connection, because the server is full (53300), waits for an open one of the pool. The pool then
+   * grows no further for some seconds. A caller of an empty pool does not wait.
    */
   private waitsForOwn({ max, name, opened, pool }: Lane, error: Error): boolean {
     if ((error as pg.DatabaseError).code !== "53300" || opened.size === 0) return false
@@ -400,8 +400,8 @@ export class ServerPools {
     return holds
   }
 
-  private giveBack(given: pg.PoolClient): void {
-    const client = watchedOf(given)
+  private giveBack(poolClient: pg.PoolClient): void {
+    const client = watchedOf(poolClient)
     release(client.holds)
     client.holds = noHolds
     if (client.node !== undefined) {
@@ -410,7 +410,7 @@ export class ServerPools {
     }
     // The fiber of the statement was interrupted.
     if (client.isBusy) this.cancelRunning(client, () => {})
-    const status = given.getTransactionStatus()
+    const status = poolClient.getTransactionStatus()
     // If a rollback was cancelled, the transaction is still open and a statement may still be running. Such a
     // connection must not be used again.
     if (client.isBusy || client.isReadOnly || client.isStuck || status === "T" || status === "E") void client.end()

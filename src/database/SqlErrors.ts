@@ -58,7 +58,7 @@ export const classBySqlStateClass: Readonly<Record<string, SqlErrorClass>> = {
   XX: "defect" // internal error
 }
 
-/** Codes that mean something else than their class. */
+/** Codes whose class here differs from that of the other codes with the same first two characters. */
 export const classBySqlState: Readonly<Record<string, SqlErrorClass>> = {
   "22021": "invalid-text", // character not in repertoire (U+0000, invalid UTF-8)
   "22P05": "invalid-text", // untranslatable character (\u0000 in jsonb)

@@ -81,7 +81,7 @@ export const makeWorkHints = (kind: WorkKind): Effect.Effect<WorkHints | undefin
     const sql = yield* SqlClient.SqlClient
     const { due, isOpen, table } = openWork[kind]
 
-    // The time of a hint that is due changes too. Otherwise a worker that searched before the commit would delete the hint.
+    // A hint that is due already gets a new time, so that a worker that searched before this commit does not delete it.
     const add = (accountId: AccountId, delaySeconds: number) => sql`
       INSERT INTO work_hint AS h (account_id, kind, due_at)
       VALUES (${accountId}, ${kind}, app_now() + ${delaySeconds}::float8 * interval '1 second')

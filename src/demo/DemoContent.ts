@@ -96,7 +96,7 @@ const Stories = Schema.Struct({
   )
 })
 
-/** `text`: one sentence, for description and search engines. `madeFrom`: the old source text of an outdated title. */
+/** `text`: one sentence, for description and search engines. `madeFrom`: the source text from which an outdated title was translated. */
 const TranslatedText = Schema.Struct({
   title: Schema.String,
   text: optional(Schema.String),

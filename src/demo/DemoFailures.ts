@@ -36,10 +36,10 @@ export class DemoFailures extends Context.Tag("catalog/DemoFailures")<
 }
 
 /** Finds the shop of a demo store by its domain. ValidationFailed: as for `fail`. `what` completes the message. */
-export const demoShopOf = (stores: StoresRepo["Type"], what: string) => (given: string) =>
+export const demoShopOf = (stores: StoresRepo["Type"], what: string) => (rawDomain: string) =>
   Effect.gen(function* () {
     const { accountId } = yield* CurrentActor
-    const domain = given.trim().toLowerCase()
+    const domain = rawDomain.trim().toLowerCase()
     const store = (yield* stores.list(accountId)).find((one) => one.domain === domain)
     if (store === undefined)
       return yield* ValidationFailed.at("store", `${domain} is not linked; see \`catalog store list\``)

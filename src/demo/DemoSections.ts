@@ -34,7 +34,7 @@ import { localValues } from "./DemoVariants.ts"
 /** Returns the platform id of an entity in a demo shop. */
 export type PlatformIdOf = (kind: EntityKind, entityId: EntityId) => string
 
-const at = (text: string) => Timestamp.make(`2026-${text}:00.000000Z`)
+const timestampOf = (text: string) => Timestamp.make(`2026-${text}:00.000000Z`)
 
 const marketsOf = (store: Store, name: StoreName): ReadonlyArray<PlatformMarket> =>
   Object.entries(shops.markets[name]).map(([handle, market]) => {
@@ -111,7 +111,7 @@ const entriesOf = (
         display_name: values[0] ?? handle,
         status: status ?? "active",
         fields: fields.map(({ key, type }, index) => ({ key, type, value: values[index] ?? null })),
-        updated_at: at(updated),
+        updated_at: timestampOf(updated),
         platform_id: `demo://metaobject/${type}/${handle}`
       })
     )
@@ -182,7 +182,7 @@ const translationsOf = (
       if (digest === null || value === null || value === undefined) return []
       const source_digest =
         key === "title" && translated?.madeFrom !== undefined ? digestOf(translated.madeFrom) : digest
-      return [{ key, value, outdated: source_digest !== digest, source_digest, updated_at: at("01-30T11:00") }]
+      return [{ key, value, outdated: source_digest !== digest, source_digest, updated_at: timestampOf("01-30T11:00") }]
     })
   }
 }

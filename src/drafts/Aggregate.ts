@@ -27,7 +27,7 @@ export interface RelatedAggregates {
 export const mediaShown = ({ gallery }: Pick<Aggregate, "gallery">, storeId: StoreId): ReadonlyArray<EntityId> =>
   gallery.filter(({ storeIds }) => storeIds.includes(storeId)).map(({ mediaId }) => mediaId)
 
-/** The media of a variant's gallery that a publish sends, of those that the store shows: a store shows one picture of a variant. */
+/** The picture of a variant that a publish sends, as a list: the first medium that the store shows, because a store shows only one. */
 export const pictureOf = (shown: ReadonlyArray<EntityId>): ReadonlyArray<EntityId> => shown.slice(0, 1)
 
 /** The values that a publish to a store would send now. If nothing is pending, they equal the accepted values. */

@@ -390,9 +390,9 @@ export const ownerOf = (entity: NewEntity): EntityId | null =>
   "productId" in entity ? entity.productId : entity._tag === "Media" ? entity.shownBy : null
 
 /**
- * Checks the values of a new entity by the rules of their keys, and decides the changes. ValidationFailed: the id is taken, too.
- * So is a store that is not linked. NotFound: the owner does not exist. PartsMoved: a variant of the product, or a picture of a gallery, is not
- * locked.
+ * Checks the values of a new entity by the rules of their keys, and decides the changes. ValidationFailed: a value breaks a rule, the id
+ * is taken, or a store is not linked. NotFound: the owner does not exist. PartsMoved: a variant of the product, or a picture of a gallery,
+ * is not locked.
  */
 export const decideCreation =
   (entity: NewEntity, rules: KeyRules) =>

@@ -159,7 +159,7 @@ export const makeDecideDeletions = (catalog: CatalogRepo["Type"], entityUses: En
       })
     ).pipe(Effect.map(Arr.flatten))
 
-  /** Of the media that only these deleted entities show: those that are deleted too (`undefined`), and why the others are refused. */
+  /** The media that only the deleted entities show. Each has the reason why it is kept, or `undefined` if it is deleted too. */
   const decideMedia = (accountId: AccountId, gone: ReadonlyArray<Aggregate>, locked: LockedCatalog) =>
     Effect.gen(function* () {
       const media = Arr.dedupe(gone.flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId)))

@@ -8,9 +8,9 @@ const ValueBeforeDrop = Schema.Struct({ storeId: StoreId, key: Schema.String, va
 export type ValueBeforeDrop = typeof ValueBeforeDrop.Type
 
 /**
- * The override before the drop that wrote the field `f` last before an entry of the history (`sequence`), if the drop has left the field to
- * that entry: at its end, or when its start failed. Nothing would end the drop's value if an undo restored it. `null` as JSON: there was no
- * override.
+ * The override that a field `f` had before a drop. It is found if that drop wrote the field last before an entry of the history
+ * (`sequence`), and ended or failed without changing the field back. An undo restores this override and not the drop's value, which
+ * nothing would end. `null` as JSON: there was no override.
  */
 export const makeOfEndedDrop = (sql: SqlClient) => (accountId: AccountId, sequence: "f.first_own" | "f.sequence") =>
   sql`

@@ -89,7 +89,7 @@ const makeRelationRows = (sql: SqlClient) => ({
     WHERE m.account_id = ${accountId} AND m.collection_id = r."collectionId" AND m.product_id = r."productId"`
 })
 
-/** Tables with rows that belong to an entity. A publication takes its attempts along. */
+/** Tables with rows that belong to an entity. The attempts of a publication are deleted with it. */
 const tablesOfEntity = [
   "store_version",
   "entity_media",
@@ -159,7 +159,7 @@ export const runUnlessEmpty = <Row>(
   statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
 ) => (rows.length === 0 ? Effect.void : statement(rows))
 
-/** Number of rows that one statement writes: more could take longer than a statement may. A collection has up to a million members. */
+/** Maximum number of rows that one statement writes, so that it ends before its deadline. A collection has up to a million members. */
 const rowsPerStatement = 10_000
 
 /** As `runUnlessEmpty`, several times if there are many rows. */

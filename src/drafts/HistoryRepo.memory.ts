@@ -22,7 +22,7 @@ declare module "../database/MemoryStore.memory.ts" {
 
 /**
  * The override that a field of one store had before a drop wrote it, null if it had none. `earlier`: the entries before the present
- * writer. Undefined: the last writer among them is no drop, or a drop whose end takes the field back.
+ * writer. Undefined: the last of them that wrote the field is not of a drop, or the drop changes the field back at its end.
  */
 export const beforeEndedDrop = (
   account: MemoryAccount,

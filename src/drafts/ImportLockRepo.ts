@@ -32,8 +32,8 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const queueOf = (accountId: string) => sql`hashtextextended('import_lock ' || ${accountId}, 0)`
-      // The same number if no import keeps the account locked. As it depends on the row, the planner compares the account first;
-      // with a constant it took the lock for the rows of other accounts too, and waited.
+      // Equal to `queueOf` while no import keeps the account locked. It depends on the row, so that the planner compares the account
+      // first: with a constant, it took the lock for the rows of other accounts too, and waited.
       const freeQueueOf = (accountId: string) =>
         sql`hashtextextended('import_lock ' || ${accountId} || coalesce(l.run_id::text, ''), 0)`
       const Row = Schema.Struct({ runId: Schema.NullOr(ImportId) })
@@ -61,7 +61,7 @@ export class ImportLockRepo extends Context.Tag("catalog/ImportLockRepo")<
           SELECT l.run_id AS "runId" FROM import_lock l WHERE l.account_id = ${accountId}`
       )
       const holder = Option.flatMapNullable(({ runId }: typeof Row.Type) => runId)
-      /** Locks the row unless an import keeps the account locked, and returns that import. */
+      /** Locks the account's row in import_lock. If an import keeps the account locked, it takes no lock and returns the import. */
       const unlessKept = (mode: typeof shared) => {
         const lock = lockUnlessKept(mode)
         return (accountId: AccountId): Effect.Effect<Option.Option<ImportId>> =>

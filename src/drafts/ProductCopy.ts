@@ -105,8 +105,8 @@ export const decideCopy = (
   })
 
 /**
- * The state with the overrides before drops that have not ended: nothing would end their values on a copy. An override that was edited
- * meanwhile stays.
+ * Replaces the overrides that open drops have written by those before the drop, because no drop would end them on a copy. An override
+ * that was edited since then stays.
  */
 export const withoutDrops = (locked: LockedCatalog, dropped: ReadonlyArray<DroppedOverride>): LockedCatalog => {
   const aggregates = new Map(locked.aggregates)

@@ -27,7 +27,7 @@ export const DropThing = Schema.Struct({
 })
 export type DropThing = typeof DropThing.Type
 
-/** Selects the entities to read as things, and their fields. */
+/** Selects the entities to read, and their fields. */
 export interface ThingsQuery {
   readonly ids: ReadonlyArray<EntityId>
   /** Whether each product is followed by its variants that are not among `ids`. */

@@ -144,7 +144,7 @@ export const isSameTime = (
 
 /** Checks a drop against the current state of the account. Each issue has the path of the wrong field. */
 export const planDrop = (
-  given: NewDrop,
+  newDrop: NewDrop,
   now: Timestamp,
   stores: ReadonlyArray<Store>,
   targets: ReadonlyMap<EntityId, DropTarget>,
@@ -159,21 +159,21 @@ export const planDrop = (
     if (Either.isLeft(read)) note(path, read.left)
     return Either.getOrNull(read)
   }
-  const name = given.name.trim()
+  const name = newDrop.name.trim()
   note("name", nameMisfit(name))
-  const startsAt = time("starts_at", given.starts_at)
+  const startsAt = time("starts_at", newDrop.starts_at)
   if (startsAt !== null && startsAt < now) note("starts_at", "must not be in the past")
-  const endsAt = given.ends_at === null ? null : time("ends_at", given.ends_at)
+  const endsAt = newDrop.ends_at === null ? null : time("ends_at", newDrop.ends_at)
   if (startsAt !== null && endsAt !== null && endsAt <= startsAt) note("ends_at", "must be later than the start")
-  if (!isTimezone(given.timezone)) note("timezone", "must be an IANA time zone such as Europe/Berlin")
-  if (given.changes.length < 1 || given.changes.length > maxDropChanges)
+  if (!isTimezone(newDrop.timezone)) note("timezone", "must be an IANA time zone such as Europe/Berlin")
+  if (newDrop.changes.length < 1 || newDrop.changes.length > maxDropChanges)
     note("changes", `must have 1 to ${maxDropChanges} changes`)
 
-  const changes = given.changes.slice(0, maxDropChanges).flatMap((change, index): ReadonlyArray<PlannedChange> => {
+  const changes = newDrop.changes.slice(0, maxDropChanges).flatMap((change, index): ReadonlyArray<PlannedChange> => {
     const path = `changes[${index}]`
     const target = targets.get(change.entity_id.toLowerCase() as EntityId)
     const store = stores.find(({ id }) => id === change.store_id?.toLowerCase())
-    const earlier = given.changes.findIndex((other) => isSameField(other, change))
+    const earlier = newDrop.changes.findIndex((other) => isSameField(other, change))
     if (earlier < index) note(path, `writes the same field as changes[${earlier}]`)
     if (change.store_id !== null && store === undefined) note(`${path}.store_id`, "no such store is linked")
     if (target === undefined) {
@@ -194,5 +194,5 @@ export const planDrop = (
   })
   return issues.length > 0 || startsAt === null
     ? Either.left(new ValidationFailed({ issues }))
-    : Either.right({ name, starts_at: startsAt, ends_at: endsAt, timezone: given.timezone, changes })
+    : Either.right({ name, starts_at: startsAt, ends_at: endsAt, timezone: newDrop.timezone, changes })
 }

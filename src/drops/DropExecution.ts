@@ -216,7 +216,11 @@ const publicationsOf = (effects: ReadonlyArray<DropEffect>) =>
 const recordOf = ({ publicationId }: DropEffect, records: ReadonlyArray<PublicationRecord>) =>
   records.find(({ id }) => id === publicationId)
 
-const failed = (effect: DropEffect, error: DropEffect["error"]): DropEffect => ({ ...effect, outcome: "failed", error })
+const withFailure = (effect: DropEffect, error: DropEffect["error"]): DropEffect => ({
+  ...effect,
+  outcome: "failed",
+  error
+})
 
 const noRecord: PublishError = { code: "OUTCOME_UNKNOWN", message: "The outcome of the publish is unknown." }
 
@@ -226,7 +230,7 @@ const errorOf = (refusal: PublishError | null, record: PublicationRecord | undef
 
 const settleEnd = (effect: DropEffect, record: PublicationRecord | undefined): DropEffect => {
   if (record?.state === "published") return { ...effect, outcome: "reverted" }
-  return failed(effect, record?.state === "pending" ? unlinkedBeforeReverted : errorOf(effect.error, record))
+  return withFailure(effect, record?.state === "pending" ? unlinkedBeforeReverted : errorOf(effect.error, record))
 }
 
 /**
@@ -241,8 +245,8 @@ const settleStart = (
 ): DropEffect => {
   if (record?.state !== "published") {
     const refusal = refusalOf(effect)
-    if (isLinked) return failed(effect, errorOf(refusal, record))
-    return failed(effect, { ...unlinkedBeforePublished, ...(refusal && { refusal }) })
+    if (isLinked) return withFailure(effect, errorOf(refusal, record))
+    return withFailure(effect, { ...unlinkedBeforePublished, ...(refusal && { refusal }) })
   }
   const content = contents.get(record.id)
   const before = content?._tag === "Fields" ? content.before : undefined

@@ -14,8 +14,8 @@ const decodeRows = Schema.decodeUnknown(Schema.Array(DropRow))
 type Reads = Context.Tag.Service<DropsRepo>
 
 /**
- * Whether a drop `d` starts or ends in a time, or has a step left that was due before it. A failed drop: also whether it has any step left,
- * or started in the 7 days before. Not for cancelled and ended drops.
+ * Whether a drop `d` starts or ends between two times, or has a step left that was due before the first. Finds a failed drop also if it
+ * has any step left, or started in the 7 days before the first time. Leaves out cancelled and reverted drops.
  */
 const isDueBetween = (sql: SqlClient, accountId: AccountId, from: Timestamp, until: Timestamp) => sql`
     d.status NOT IN ('cancelled', 'reverted') AND d.id IN (
@@ -38,7 +38,7 @@ const isDueBetween = (sql: SqlClient, accountId: AccountId, from: Timestamp, unt
         AND o.starts_at < ${from}::timestamptz AND o.status = 'failed'
     )`
 
-/** The id and the kind of the entity of a change `c`, which was deleted or is `e`. */
+/** The id and the kind of the entity of a change `c`: a row `e`, or a deleted entity, which the change keeps. */
 export const changedId = (sql: SqlClient) => sql.literal("coalesce(c.entity_id, (c.deleted ->> 'id')::uuid)")
 export const changedKind = (sql: SqlClient) => sql.literal("coalesce(e.kind, c.deleted ->> 'kind')")
 

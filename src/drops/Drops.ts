@@ -156,30 +156,30 @@ const makeSchedule = Effect.gen(function* () {
     })
 
   /** The drop as it would be stored, and the other drops that overlap it. */
-  const plan = (given: NewDrop) =>
+  const plan = (newDrop: NewDrop) =>
     Effect.gen(function* () {
       const { accountId } = yield* CurrentActor
       const drop = yield* planDrop(
-        given,
+        newDrop,
         yield* repo.now,
         yield* stores.list(accountId),
-        yield* repo.targets(accountId, entityIdsOf(given)),
+        yield* repo.targets(accountId, entityIdsOf(newDrop)),
         yield* definitions.rules(accountId)
       )
       return { drop, overlaps: yield* repo.overlaps(accountId, drop) }
     })
 
-  const check = (given: NewDrop) => Effect.map(plan(given), ({ overlaps }) => overlaps)
+  const check = (newDrop: NewDrop) => Effect.map(plan(newDrop), ({ overlaps }) => overlaps)
 
   /** Inserts the drop, unless it exists already. */
-  const insert = (id: DropId, given: NewDrop) =>
+  const insert = (id: DropId, newDrop: NewDrop) =>
     transaction.run(
       Effect.gen(function* () {
         const actor = yield* CurrentActor
         const { accountId } = actor
         yield* repo.lockSchedule(accountId)
         if (Option.isSome(yield* repo.find(accountId, id))) return
-        const { drop, overlaps } = yield* plan(given)
+        const { drop, overlaps } = yield* plan(newDrop)
         if (overlaps.length > 0)
           return yield* new ValidationFailed({
             issues: overlaps.map(({ id, name, ordinal }) => ({

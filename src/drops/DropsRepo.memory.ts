@@ -395,7 +395,7 @@ const isPublishing = (account: MemoryAccount, drop: MemoryDrop, isMeant: (effect
       account.publications.some(({ id, state }) => id === effect.publicationId && state === "pending")
   )
 
-/** Whether an earlier drop that writes one of the same fields has not ended yet, or, if it has no end, not been applied yet. */
+/** Whether the drop must wait for an earlier drop of the same field to end, or to be applied if that drop has no end. */
 const isBlocked = (account: MemoryAccount, { id, planned }: MemoryDrop): boolean =>
   [...account.drops.values()].some(
     (before) =>

@@ -97,9 +97,9 @@ export class DropsRepo extends Context.Tag("catalog/DropsRepo")<
      */
     readonly lock: (due: DueStep) => Effect.Effect<Option.Option<LockedDrop>>
     /**
-     * Reopens the effects on a store that failed because it was unlinked. A drop that was not ended settles them as effects of its start,
-     * or, if the store was not linked at the start, and the end is not over, is due to start again there. A drop that was ended is due
-     * to end again, or, if only the publishes of earlier values are open, waits for these.
+     * Reopens the effects on a store that failed because it was unlinked. If the end of the drop has not begun, they are settled as
+     * effects of the start, or the drop is due to start there if the store was not linked at the start and the end is not over. If the
+     * end has begun, the drop is due to end again, or only waits for the publishes of earlier values that are open.
      */
     readonly reopen: (accountId: AccountId, storeId: StoreId) => Effect.Effect<void>
     /** Saves the result of a step and sets the next step. Replaces existing effects. */

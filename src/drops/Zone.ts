@@ -38,9 +38,11 @@ const dayMillis = 86_400_000
 /** The text as if it were UTC, in milliseconds. Undefined: it is not an existing date and time of the years 1 to 9998. */
 const millisOf = (text: string) => {
   if (!local.test(text)) return undefined
-  const whole = `${text.slice(0, 16)}:${text.slice(17, 19) || "00"}`
-  const millis = Date.parse(`${whole}Z`)
-  return Number.isNaN(millis) || new Date(millis).toISOString().slice(0, 19) !== whole || /^(?:0000|9999)/.test(text)
+  const withSeconds = `${text.slice(0, 16)}:${text.slice(17, 19) || "00"}`
+  const millis = Date.parse(`${withSeconds}Z`)
+  return Number.isNaN(millis) ||
+    new Date(millis).toISOString().slice(0, 19) !== withSeconds ||
+    /^(?:0000|9999)/.test(text)
     ? undefined
     : millis
 }
@@ -49,7 +51,7 @@ const millisOf = (text: string) => {
 const offsetAt = (millis: number, timeZone: string) => Date.parse(`${localTimeOf(millis, timeZone)}Z`) - millis
 
 /** The first instant after `before` that has the other offset. `after` is a later instant with that offset. */
-const transition = (before: number, after: number, timeZone: string) => {
+const findTransition = (before: number, after: number, timeZone: string) => {
   const old = offsetAt(before, timeZone)
   let [low, high] = [before, after]
   while (high - low > 1_000) {
@@ -74,7 +76,7 @@ export const instantsOf = (text: string, timeZone: string): Instants => {
     .filter((at) => at + offsetAt(at, timeZone) === asUtc)
     .sort((left, right) => left - right)
   if (first === undefined) {
-    const at = transition(before, after, timeZone)
+    const at = findTransition(before, after, timeZone)
     const minute = (millis: number) => new Date(millis).toISOString().slice(0, 16)
     return {
       _tag: "Never",

@@ -21,7 +21,7 @@ import { ExportItemsRepo } from "./ExportItemsRepo.ts"
 /** `total`: number of the exported products. Jobs of earlier versions have none. */
 const Input = Schema.Struct({ storeId: StoreId, exportId: ExportId, total: Schema.optional(Schema.Int) })
 
-const unlinked = {
+const unlinkedProblem = {
   why: "The store is no longer linked.",
   next: "The values that were counted as published before remain published. Link the store again, then resume the job."
 }
@@ -31,7 +31,7 @@ const withPlatform = {
   next: "The values that were counted as published before remain published. Publish to the store."
 }
 
-const forgotten = {
+const forgottenProblem = {
   why: "The exported products were kept for 30 days only.",
   next: "The values that were counted as published before remain published. Export the products of the store again."
 }
@@ -99,11 +99,11 @@ export const makeExportKinds = Effect.gen(function* () {
           const counted = cursor === null || typeof cursor === "number" ? { items: cursor ?? 0, media: [] } : cursor
           if (items.length === 0)
             return counted.items < (total ?? 0)
-              ? yield* new JobStopped(forgotten)
+              ? yield* new JobStopped(forgottenProblem)
               : ({ _tag: "Progress", cursor: null, done: 0 } as const)
           const ids = items.flatMap(({ revisions }) => Object.keys(revisions).map((id) => EntityId.make(id)))
           const locked = yield* drafts.lock(accountId, [...new Set(ids)], [])
-          if (!locked.storeIds.includes(storeId)) return yield* new JobStopped(unlinked)
+          if (!locked.storeIds.includes(storeId)) return yield* new JobStopped(unlinkedProblem)
           const store = yield* stores.find(accountId, storeId)
           if (Option.exists(store, ({ platform }) => platform !== filesOnly)) return yield* new JobStopped(withPlatform)
           const divided = divideExported(locked, storeId, items)

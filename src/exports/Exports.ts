@@ -182,15 +182,18 @@ const makeWriteProducts = Effect.gen(function* () {
 
   /** The parts of the selected products, or of all, and of their variants. */
   const partsByOwner = (reads: ExportReads, accountId: AccountId, selection: ExportSelection | null) => {
-    const owned = (owner: MetafieldKey["owner"], parts: Stream.Stream<Part>) =>
+    const withOwner = (owner: MetafieldKey["owner"], parts: Stream.Stream<Part>) =>
       Stream.map(parts, (part) => ({ owner, part }))
     if (selection !== null)
       return Stream.flatMap(partsOfSelected(reads, accountId, selection, metafieldsAtOnce), (part) => {
         const variants = Effect.map(reads.variants(accountId, part.ids), (ids) => partsOf(ids, metafieldsAtOnce))
-        return Stream.concat(owned("product", Stream.make(part)), owned("variant", Stream.fromIterableEffect(variants)))
+        return Stream.concat(
+          withOwner("product", Stream.make(part)),
+          withOwner("variant", Stream.fromIterableEffect(variants))
+        )
       })
     const all = (owner: MetafieldKey["owner"]) =>
-      owned(
+      withOwner(
         owner,
         partsOfAll(metafieldsAtOnce, (after, size) => reads.places(accountId, owner, after, size, null))
       )

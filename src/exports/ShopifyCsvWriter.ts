@@ -94,7 +94,7 @@ const optionNamesOf = (product: ExportedProduct): ReadonlyArray<string> => {
 type Product = ExportedProduct & { readonly optionNames: ReadonlyArray<string> }
 type Variant = ExportedProduct["variants"][number]
 
-/** A column and its cells: of the product in its first record, of a variant, and of an image. Other cells are empty. */
+/** How the cells of a column are filled: from the product in its first record, from the variant or from the image. Other cells are empty. */
 interface Cells {
   readonly column: Column
   readonly product?: (product: Product) => string

@@ -59,4 +59,4 @@ export const addBlocks = (
 
 /** The number of rows in the fullest block of these lists. */
 export const fullestBlock = (lists: ReadonlyArray<BlockedList>): number =>
-  lists.reduce((most, list) => rowsOf(list).reduce((fullest, rows) => Math.max(fullest, rows), most), 0)
+  lists.reduce((maximum, list) => rowsOf(list).reduce((fullest, rows) => Math.max(fullest, rows), maximum), 0)

@@ -83,7 +83,7 @@ const unpublishedFields = (
 /** Matches the number zero in any decimal notation. */
 const isZero = (value: string): boolean => /^-?0+(?:\.0+)?$/.test(value)
 
-const cut = (value: string) => {
+const shorten = (value: string) => {
   const characters = [...value]
   return characters.length <= maxShownCharacters ? value : characters.slice(0, maxShownCharacters).join("")
 }
@@ -160,10 +160,11 @@ const duplicateSku = (variant: Aggregate, { duplicatesOf, productOf }: Relations
 const isFreeOn = (variant: Aggregate, version: VersionState, { productOf }: Relations): boolean => {
   const product = productOf(variant)
   if (product === undefined || !isZero(effectiveValue(variant, version, "price"))) return false
-  const there = product.versions.find(({ storeId }) => storeId === version.storeId)
+  const productVersion = product.versions.find(({ storeId }) => storeId === version.storeId)
   return (
-    (there === undefined ? valueOf(product.attributes, "status") : effectiveValue(product, there, "status")) ===
-    "active"
+    (productVersion === undefined
+      ? valueOf(product.attributes, "status")
+      : effectiveValue(product, productVersion, "status")) === "active"
   )
 }
 
@@ -190,7 +191,7 @@ const rowsOf: Readonly<
         locale: null,
         values: null,
         ...(section === "sync-failed" &&
-          error !== null && { more: { last_publish_error: { code: error.code, message: cut(error.message) } } })
+          error !== null && { more: { last_publish_error: { code: error.code, message: shorten(error.message) } } })
       }))
     }),
   completeness: (aggregate, { rules }) =>
@@ -261,7 +262,7 @@ const rowsOf: Readonly<
           ? [key]
           : []
       )
-      const values = fields.map((field) => ({ field, value: cut(effectiveValue(aggregate, version, field)) }))
+      const values = fields.map((field) => ({ field, value: shorten(effectiveValue(aggregate, version, field)) }))
       return row("divergence", version.storeId, fields, { values })
     })
   },

@@ -29,7 +29,7 @@ export interface MemorySnapshot extends ScannedSnapshot {
   readonly asOfVersion: number
   readonly scannedAt: Timestamp
   readonly cause: ScanCause
-  /** The scanned data. Each write replaces the parts that it changes. */
+  /** The scanned data. Writes replace what they change, so the same objects later mean that nothing changed. */
   readonly seen: ReadonlyArray<unknown>
 }
 

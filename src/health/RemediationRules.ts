@@ -126,7 +126,7 @@ const changedMeanwhile = (id: EntityId, basedOn: BasedOn, { revisions }: LockedC
 type NamedStores = ReadonlyMap<StoreId, Pick<Store, "currency" | "domain" | "primary_locale">>
 
 /** Why the entity, or its version on a store, was not found. It reveals nothing about other accounts, nor about hidden stores. */
-const absent = (
+const describeAbsence = (
   kind: EntityKind,
   id: EntityId,
   storeId: StoreId | undefined,
@@ -235,7 +235,7 @@ export const decideFills =
       const aggregate = working.find(entity_id)
       const version = aggregate?.versions.find(({ storeId }) => storeId === store_id)
       if (aggregate === undefined || (store_id !== undefined && version === undefined))
-        return failed(absent(kind, entity_id, store_id, aggregate, stores))
+        return failed(describeAbsence(kind, entity_id, store_id, aggregate, stores))
       const wrong = misfitIn(kind, field, value, rules, layersOf(aggregate))
       if (wrong !== undefined) return failed(wrong)
       const type = working.typeOf(aggregate, field)
@@ -304,7 +304,7 @@ export const decideReconciles =
       const chosenStoreId = store_id ?? winner_store_id
       const version = aggregate?.versions.find(({ storeId }) => storeId === chosenStoreId)
       if (aggregate === undefined || (chosenStoreId !== undefined && version === undefined))
-        return failed(absent(kind, entity_id, chosenStoreId, aggregate, comparison.stores))
+        return failed(describeAbsence(kind, entity_id, chosenStoreId, aggregate, comparison.stores))
       const value = operation.value ?? (version === undefined ? "" : effectiveValue(aggregate, version, field))
       const wrong = misfitIn(kind, field, value, rules, layersOf(aggregate))
       if (wrong !== undefined) return failed(wrong)

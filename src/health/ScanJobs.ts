@@ -93,8 +93,8 @@ export const makeScanJobKinds = Effect.gen(function* () {
             const why = `the next night (${new Date(due).toISOString().slice(0, 16).replace("T", " ")} UTC)`
             return { _tag: "Wait", why, seconds: Math.ceil((due - now) / 1_000) }
           }
-          const wanted = HealthDimension.literals.filter((each) => dimensions.includes(each))
-          const dimension = wanted[place]
+          const scannedDimensions = HealthDimension.literals.filter((each) => dimensions.includes(each))
+          const dimension = scannedDimensions[place]
           if (dimension === undefined)
             // The clock of this process can be behind that of the one that began these scans.
             return isNightly ? nextScans(accountId, Math.max(now, due)) : { _tag: "Progress", cursor: null, done: 0 }
@@ -104,7 +104,7 @@ export const makeScanJobKinds = Effect.gen(function* () {
           const progress = (scanned: number, entities: number) => ({
             _tag: "Progress" as const,
             done: checked + scanned,
-            total: checked + Math.max(scanned, entities) * (wanted.length - place)
+            total: checked + Math.max(scanned, entities) * (scannedDimensions.length - place)
           })
           const next = (entities: number) => ({ due, place: place + 1, began: null, checked: checked + entities })
           const current = yield* health.current(accountId, dimension)

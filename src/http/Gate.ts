@@ -93,10 +93,10 @@ const makeLeave = (budget: RateBudget["Type"], cache: AnswerCache) => {
   }
 
   /** Compresses the body of a known answer, caches the compressed copy if the answer is cached, and sends it. */
-  const sendCompressed = (state: GateState, known: KnownAnswer, coding: Coding, rateStatus: RateStatus) =>
-    Effect.map(withCoding(known, coding), (coded) => {
+  const sendCompressed = (state: GateState, knownAnswer: KnownAnswer, coding: Coding, rateStatus: RateStatus) =>
+    Effect.map(withCoding(knownAnswer, coding), (coded) => {
       const { reading } = state
-      if (reading !== undefined) cache.replace(reading.accountId, reading.target, known, coded)
+      if (reading !== undefined) cache.replace(reading.accountId, reading.target, knownAnswer, coded)
       stopTimer(state)
       sendKnown(state.request, state.id, coded, coding, rateStatus)
       return alreadySent

@@ -26,7 +26,7 @@ const notHttp = ValidationFailed.at("", "the request is not well-formed HTTP/1.1
 /** The text after a request's target. A header does not contain it by accident. */
 const endOfTarget = " HTTP/1.1\r\n"
 
-/** Tells from the bytes after the long word whether target or headers are too large. Text: undecided; prepend it to the next bytes. */
+/** Tells from the bytes after an overlong word whether the target or the headers are too large. A text: undecided, prepend it to the next bytes. */
 const overflowOf = (text: string): UriTooLong | HeadersTooLarge | string => {
   const end = text.search(/[ \r\n]/)
   if (end === -1) return ""
@@ -85,9 +85,9 @@ interface Exchange {
  * The exchanges of a connection that may be pending, oldest first. An array without a listener per response, because a Set keeps
  * answered requests alive in its old tables (docs/benchmarks.md).
  */
-const exchanges = Symbol("exchanges")
+const exchangesKey = Symbol("exchanges")
 
-type Connection = Socket & { [exchanges]?: Array<Exchange> }
+type Connection = Socket & { [exchangesKey]?: Array<Exchange> }
 
 /** Whether an exchange is unanswered or its body is still coming in. */
 const isPending = ({ request, response }: Exchange) => !response.closed || !(request.complete || request.closed)
@@ -145,7 +145,7 @@ export const answerNodeErrors = (
 
   /** Sends the refusal once all earlier requests of the connection are answered; nothing if this request's answer has begun. */
   const refuse = (socket: Connection, error: ApiError): void => {
-    const oldest = socket[exchanges]?.find(isPending)
+    const oldest = socket[exchangesKey]?.find(isPending)
     if (oldest === undefined) endWith(socket, error)
     else if (oldest.request.complete) oldest.response.once("close", () => refuse(socket, error))
     else if (oldest.response.headersSent) hangUp(socket)
@@ -155,10 +155,10 @@ export const answerNodeErrors = (
   // Node calls `destroySoon` after the last answer of a connection. Its own version does not wait until the client has read it.
   server.on("connection", (socket: Connection) => {
     socket.destroySoon = () => hangUp(socket)
-    socket[exchanges] = []
+    socket[exchangesKey] = []
   })
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    const { [exchanges]: ofSocket = [] }: Connection = request.socket
+    const { [exchangesKey]: ofSocket = [] }: Connection = request.socket
     while (ofSocket[0] !== undefined && !isPending(ofSocket[0])) ofSocket.shift()
     ofSocket.push({ request, response })
   })

@@ -86,7 +86,7 @@ export interface Route {
   /** Whether answers of the route can change while the account's version stays the same. They are never cached. */
   readonly isLive: boolean
   /** Lists the issues of the body, or of the parameters if the route reads no body. Undefined: it takes neither. */
-  readonly misfits?: ((given: unknown) => ReadonlyArray<Issue>) | undefined
+  readonly misfits?: ((input: unknown) => ReadonlyArray<Issue>) | undefined
   /** The role that a user of the pages needs. Undefined: the route is not one of a surface. */
   readonly needs?: Role | "open" | undefined
   /** The time limit of the route's requests. Undefined: the usual one. */

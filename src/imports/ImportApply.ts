@@ -37,7 +37,7 @@ const sizeAfter = (interruptions: number) => Math.floor(entitiesPerBatch / 2 ** 
 /** When the reading of the store after an export began; null: the store was not read. */
 const answerBegunAt = ({ answer }: ImportSummary) => (answer !== null && "begun_at" in answer ? answer.begun_at : null)
 
-/** The items of one transaction, and their plan if it could be made before. */
+/** The items of one transaction. `ahead`: their plan, if it was made before the transaction. */
 interface Batch {
   readonly items: ReadonlyArray<StagedItem>
   readonly ahead: PlannedAhead | undefined

@@ -19,7 +19,7 @@ export interface ConflictFilter {
 
 type ConflictScope = "all" | "undecided" | "others"
 
-/** The decisions on conflicts. */
+/** Statements that store the decisions on conflicts. */
 const makeDecisions = (sql: SqlClient.SqlClient) => {
   const decide = findAll(Schema.Struct({ ordinal: Schema.Int }))(
     (

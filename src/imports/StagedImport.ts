@@ -30,6 +30,8 @@ const keysOf = (change: CatalogChange): ReadonlyArray<string> => {
       return Object.keys(change.values)
     case "SetGallery":
       return ["media_ids"]
+    case "OrderVariants":
+      return ["variant_ids"]
     default:
       return []
   }

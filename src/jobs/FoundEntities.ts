@@ -25,10 +25,10 @@ export const lookedPerItem = 5
 
 /** The page of entities that were looked at in the order of their ids. */
 export const pageOf = (
-  seen: ReadonlyArray<{ readonly id: EntityId; readonly fits: boolean }>,
+  candidates: ReadonlyArray<{ readonly id: EntityId; readonly fits: boolean }>,
   { limit, looked }: WalkPlace
 ): FoundPage => {
-  const ids = seen.flatMap(({ fits, id }) => (fits ? [id] : []))
+  const ids = candidates.flatMap(({ fits, id }) => (fits ? [id] : []))
   if (ids.length > limit) return { ids: ids.slice(0, limit), next: ids[limit - 1] ?? null }
-  return { ids, next: seen.length < looked ? null : (seen.at(-1)?.id ?? null) }
+  return { ids, next: candidates.length < looked ? null : (candidates.at(-1)?.id ?? null) }
 }

@@ -68,7 +68,7 @@ export const layerFoundEntitiesRepoMemory = Layer.effect(
       Effect.map(Ref.get(store), (state) => {
         const account = state.get(accountId)
         const begun = account?.jobs.get(jobId)?.job.created_at ?? ""
-        const seen = [...(account?.entities.values() ?? [])]
+        const checkedEntities = [...(account?.entities.values() ?? [])]
           .filter(({ aggregate: { id } }) => id > place.after)
           .sort((left, right) => (left.aggregate.id < right.aggregate.id ? -1 : 1))
           .slice(0, place.looked)
@@ -76,7 +76,7 @@ export const layerFoundEntitiesRepoMemory = Layer.effect(
             id: aggregate.id,
             fits: createdAt <= begun && fits(aggregate, found)
           }))
-        return pageOf(seen, place)
+        return pageOf(checkedEntities, place)
       })
   }))
 )

@@ -44,7 +44,7 @@ export class FoundEntitiesRepo extends Context.Tag("catalog/FoundEntitiesRepo")<
             WHERE c.account_id = ${accountId} AND c.id > ${after}
             ORDER BY c.id LIMIT ${sql.literal(String(looked))}`
 
-      const seen = findAll(Schema.Struct({ id: EntityId, fits: Schema.Boolean }))(
+      const checkEntities = findAll(Schema.Struct({ id: EntityId, fits: Schema.Boolean }))(
         (accountId: AccountId, jobId: JobId, found: FoundEntities, place: WalkPlace) => {
           return sql`
             SELECT ${sql.literal(planCustom)} e.id,
@@ -60,7 +60,7 @@ export class FoundEntitiesRepo extends Context.Tag("catalog/FoundEntitiesRepo")<
       )
       return {
         next: (accountId, jobId, found, place) =>
-          Effect.map(seen(accountId, jobId, found, place), (rows) => pageOf(rows, place))
+          Effect.map(checkEntities(accountId, jobId, found, place), (rows) => pageOf(rows, place))
       }
     })
   )

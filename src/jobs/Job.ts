@@ -78,6 +78,22 @@ export const claimedKinds: ReadonlyArray<JobKindName> = JobKindName.literals.fil
   (kind) => !ownedKinds.includes(kind)
 )
 
+/** The names of the counts in a job's result. Pages translate each. */
+export const JobCount = Schema.Literal(
+  "requested",
+  "published",
+  "cancelled",
+  "failed",
+  "incomplete",
+  "refused",
+  "new",
+  "changed",
+  "unchanged",
+  "removed"
+)
+export type JobCount = typeof JobCount.Type
+export type JobCounts = { readonly [Name in JobCount]?: number }
+
 /** An item that a job refused, and why. */
 export const JobError = Schema.Struct({ item: Schema.String, message: Schema.String })
 export type JobError = typeof JobError.Type
@@ -108,7 +124,7 @@ export const Job = Schema.Struct({
   /** Number of processed items, and of all items; null: unknown. */
   done: Schema.Number,
   total: Schema.NullOr(Schema.Number),
-  /** Named counts, for example of publish requests. */
+  /** Counts by `JobCount`. Another version of the service may have other names. */
   result: Schema.Record({ key: Schema.String, value: Schema.Number }),
   /** The first 100 refused items. */
   errors: Schema.Array(JobError),
@@ -117,6 +133,8 @@ export const Job = Schema.Struct({
   deleted: Schema.optionalWith(Schema.Array(DeletedEntity), { default: () => [] }),
   problem: Schema.NullOr(JobProblem),
   waiting_for: Schema.NullOr(Schema.String),
+  /** Whether it waits for a store's platform that does not answer, so maybe for hours. A server of an older version does not send it. */
+  waits_for_platform: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   /** The actor that created the job. */
   author: HistoryActor,
   created_at: Timestamp,

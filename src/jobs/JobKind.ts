@@ -2,14 +2,14 @@ import { Effect, Schema } from "effect"
 import type { WorkloadName } from "../database/Deadlines.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
-import type { DeletedEntity, JobError, JobKindName, JobStopped } from "./Job.ts"
+import type { DeletedEntity, JobCounts, JobError, JobKindName, JobStopped } from "./Job.ts"
 
 /**
  * The result of one step.
  *
  * `Progress`: `cursor` is where the next step begins; null: the job is done. `done`: items of this step. `counts` are added to
  * the job's result, `errors` and `deleted` to its lists. `total`: the number of all items, if a step finds it out; then `done` counts the items of all steps. `Wait`: nothing was done and the step is repeated after `seconds` (default 5); `why` completes
- * "waits for". `Deleted`: the step deleted the job itself.
+ * "waits for". `isForPlatform`: it waits for a store's platform that does not answer. `Deleted`: the step deleted the job itself.
  */
 export type StepResult<Cursor> =
   | {
@@ -17,11 +17,11 @@ export type StepResult<Cursor> =
       readonly cursor: Cursor | null
       readonly done: number
       readonly total?: number
-      readonly counts?: Readonly<Record<string, number>>
+      readonly counts?: JobCounts
       readonly errors?: ReadonlyArray<JobError>
       readonly deleted?: ReadonlyArray<DeletedEntity>
     }
-  | { readonly _tag: "Wait"; readonly why: string; readonly seconds?: number }
+  | { readonly _tag: "Wait"; readonly why: string; readonly seconds?: number; readonly isForPlatform?: boolean }
   | { readonly _tag: "Deleted" }
 
 /** The result of a step that does not run during an import or its review. */

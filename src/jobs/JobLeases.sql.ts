@@ -130,10 +130,11 @@ export const makeJobLeases = (
             ended_at = ${cursor === null ? sql`app_now()` : sql`NULL::timestamptz`},
             due_at = app_now() + ${leaseSeconds}::float8 * interval '1 second'
         WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}`.pipe(discardRows),
-    release: ({ accountId, claim, id }, { delaySeconds, isAttempt, waitingFor }) =>
+    release: ({ accountId, claim, id }, { delaySeconds, isAttempt, isForPlatform = false, waitingFor }) =>
       sql`
         UPDATE job j
         SET state = 'queued', claim = NULL, claimed_by = NULL, waiting_for = ${waitingFor},
+            waits_for_platform = ${isForPlatform},
             attempts = CASE WHEN ${isAttempt} THEN j.attempts ELSE 0 END,
             due_at = app_now() + ${delaySeconds}::float8 * interval '1 second'
         WHERE j.account_id = ${accountId} AND j.id = ${id} AND j.claim = ${claim}`.pipe(

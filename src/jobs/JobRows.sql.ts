@@ -26,7 +26,8 @@ export const makeJobRows = (
 
   const columns = sql`
     j.id, j.kind, j.title, j.state, j.done, j.total, j.result, j.errors,
-    j.error_count, j.deleted, j.problem, j.waiting_for, j.author, rfc3339(j.created_at) AS created_at,
+    j.error_count, j.deleted, j.problem, j.waiting_for,
+    j.waits_for_platform AND j.waiting_for IS NOT NULL AS waits_for_platform, j.author, rfc3339(j.created_at) AS created_at,
     rfc3339(j.started_at) AS started_at, rfc3339(j.ended_at) AS ended_at`
 
   const find = findOne(Job)(

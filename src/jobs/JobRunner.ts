@@ -87,8 +87,13 @@ const makeSteps = Effect.gen(function* () {
         Effect.tap(() => faults.at("jobStepped"))
       )
 
-  const release = (job: ClaimedJob, delaySeconds: number, waitingFor: string | null, isAttempt: boolean) =>
-    repo.release(job, { delaySeconds, waitingFor, isAttempt })
+  const release = (
+    job: ClaimedJob,
+    delaySeconds: number,
+    waitingFor: string | null,
+    isAttempt: boolean,
+    isForPlatform = false
+  ) => repo.release(job, { delaySeconds, waitingFor, isForPlatform, isAttempt })
 
   const giveUp = (job: ClaimedJob, why: string) =>
     repo.fail(job, {
@@ -140,8 +145,8 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
             return yield* Effect.as(repo.fail(job, { why, next }), "ended" as const)
           }
           if (result.right._tag === "Wait") {
-            const { seconds = waitSeconds, why } = result.right
-            return yield* Effect.as(release(job, seconds, why, false), "ended" as const)
+            const { isForPlatform, seconds = waitSeconds, why } = result.right
+            return yield* Effect.as(release(job, seconds, why, false, isForPlatform), "ended" as const)
           }
           if (result.right._tag !== "Progress" || result.right.cursor === null) return "ended"
           // The next step is begun for the first time.

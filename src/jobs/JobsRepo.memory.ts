@@ -40,7 +40,7 @@ declare module "../database/MemoryStore.memory.ts" {
 export const emptyJobs: Pick<MemorySlices, "jobs"> = { jobs: new Map() }
 
 /** Copies a value through JSON, as a database would. */
-const stored = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+const asStoredJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 type Repo = Context.Tag.Service<JobsRepo>
 
@@ -134,7 +134,7 @@ const makeLeases = (
     save: (claimed, { counts, cursor, deleted = [], done, errors, total }, leaseSeconds) =>
       change(claimed, (before, millis) => ({
         ...before,
-        cursor: stored(cursor),
+        cursor: asStoredJson(cursor),
         attempts: 0,
         claim: cursor === null ? null : before.claim,
         dueAt: millis + leaseSeconds * 1_000,
@@ -144,6 +144,7 @@ const makeLeases = (
           done: total === undefined ? before.job.done + done : done,
           total: total ?? before.job.total,
           waiting_for: null,
+          waits_for_platform: false,
           result: {
             ...before.job.result,
             ...Object.fromEntries(
@@ -156,19 +157,26 @@ const makeLeases = (
           ended_at: cursor === null ? fromMillis(millis) : null
         }
       })),
-    release: (claimed, { delaySeconds, isAttempt, waitingFor }) =>
+    release: (claimed, { delaySeconds, isAttempt, isForPlatform = false, waitingFor }) =>
       change(claimed, (before, millis) => ({
         ...before,
         claim: null,
         attempts: isAttempt ? before.attempts : 0,
         dueAt: millis + delaySeconds * 1_000,
-        job: { ...before.job, state: "queued", waiting_for: waitingFor }
+        job: { ...before.job, state: "queued", waiting_for: waitingFor, waits_for_platform: isForPlatform }
       })),
     fail: (claimed, problem) =>
       change(claimed, (before, millis) => ({
         ...before,
         claim: null,
-        job: { ...before.job, state: "failed", problem, waiting_for: null, ended_at: fromMillis(millis) }
+        job: {
+          ...before.job,
+          state: "failed",
+          problem,
+          waiting_for: null,
+          waits_for_platform: false,
+          ended_at: fromMillis(millis)
+        }
       }))
   }
 }
@@ -189,7 +197,7 @@ const makeRows = (
         const millis = yield* now
         yield* put(accountId, {
           subject,
-          input: stored(input),
+          input: asStoredJson(input),
           cursor: null,
           actor,
           dueAt: millis,
@@ -208,6 +216,7 @@ const makeRows = (
             deleted: [],
             problem: null,
             waiting_for: null,
+            waits_for_platform: false,
             author,
             created_at: fromMillis(millis),
             started_at: null,
@@ -276,6 +285,7 @@ const makeRows = (
             state: to,
             problem: null,
             waiting_for: null,
+            waits_for_platform: false,
             ended_at: to === "cancelled" ? fromMillis(millis) : null
           }
         })

@@ -5,7 +5,17 @@ import { makeWorkHints } from "../database/WorkHintsRepo.ts"
 import type { HistoryActor } from "../drafts/History.ts"
 import type { Actor } from "../model/Actor.ts"
 import type { AccountId, JobId } from "../model/Ids.ts"
-import type { ClaimedJob, DeletedEntity, Job, JobClaim, JobError, JobKindName, JobProblem, JobState } from "./Job.ts"
+import type {
+  ClaimedJob,
+  DeletedEntity,
+  Job,
+  JobClaim,
+  JobCounts,
+  JobError,
+  JobKindName,
+  JobProblem,
+  JobState
+} from "./Job.ts"
 import { makeJobLeases } from "./JobLeases.sql.ts"
 import { makeJobRows } from "./JobRows.sql.ts"
 
@@ -28,7 +38,7 @@ export interface SavedStep {
   readonly done: number
   /** The new number of all items. */
   readonly total?: number | undefined
-  readonly counts: Readonly<Record<string, number>>
+  readonly counts: JobCounts
   readonly errors: ReadonlyArray<JobError>
   readonly deleted?: ReadonlyArray<DeletedEntity> | undefined
 }
@@ -94,12 +104,17 @@ export class JobsRepo extends Context.Tag("catalog/JobsRepo")<
     /** Saves a finished step of a job locked by `lockClaimed`, and extends its lease. */
     readonly save: (job: JobClaim, step: SavedStep, leaseSeconds: number) => Effect.Effect<void>
     /**
-     * Ends the lease: the job is queued and due after the delay. `isAttempt`: whether this counts as an attempt of the step
-     * that failed. Does nothing if the job is no longer claimed.
+     * Ends the lease: the job is queued and due after the delay. `isForPlatform`: it waits for a store's platform that does not answer.
+     * `isAttempt`: whether this counts as an attempt of the step that failed. Does nothing if the job is no longer claimed.
      */
     readonly release: (
       job: JobClaim,
-      after: { readonly delaySeconds: number; readonly waitingFor: string | null; readonly isAttempt: boolean }
+      after: {
+        readonly delaySeconds: number
+        readonly waitingFor: string | null
+        readonly isForPlatform?: boolean
+        readonly isAttempt: boolean
+      }
     ) => Effect.Effect<void>
     /** Ends a claimed job as failed. Does nothing if it is no longer claimed. */
     readonly fail: (job: JobClaim, problem: JobProblem) => Effect.Effect<void>

@@ -48,7 +48,7 @@ const beginning = (text: string, length: number) => {
 const valueMembers: ReadonlyArray<string> = ["value", "live", "new"]
 
 /** Cuts a value to the caps, and adds to `cut` what was shortened: an attribute by its key, anything else by its member's name. */
-const within = (value: unknown, caps: Caps, name: string, cut: Set<string>): unknown => {
+const cutToCaps = (value: unknown, caps: Caps, name: string, cut: Set<string>): unknown => {
   if (typeof value === "string") {
     if (value.length <= caps.text) return value
     cut.add(name)
@@ -56,21 +56,21 @@ const within = (value: unknown, caps: Caps, name: string, cut: Set<string>): unk
   }
   if (Array.isArray(value)) {
     if (value.length > caps.items) cut.add(name)
-    return value.slice(0, caps.items).map((item) => within(item, caps, name, cut))
+    return value.slice(0, caps.items).map((item) => cutToCaps(item, caps, name, cut))
   }
   if (!isObject(value)) return value
   const key = typeof value.key === "string" ? value.key : undefined
   return Object.fromEntries(
     Object.entries(value).map(([member, item]) => [
       member,
-      within(item, caps, valueMembers.includes(member) && key !== undefined ? key : member, cut)
+      cutToCaps(item, caps, valueMembers.includes(member) && key !== undefined ? key : member, cut)
     ])
   )
 }
 
 const withinCaps = (record: Json, caps: Caps): Json => {
   const cut = new Set<string>()
-  const value = within(record, caps, "", cut) as Json
+  const value = cutToCaps(record, caps, "", cut) as Json
   return cut.size === 0 ? value : { ...value, truncated_keys: [...cut].map((name) => beginning(name, 320)) }
 }
 
@@ -87,10 +87,10 @@ const writtenOut = (record: Json): FittedRecord => ({ record, text: JSON.stringi
 
 /** Cuts a record until its JSON has at most `characters`. Values longer than `longest` are cut in any case. */
 const fitRecord = (record: Json, characters: number, longest: number): FittedRecord => {
-  const whole = writtenOut(record)
+  const unshortened = writtenOut(record)
   // A record shorter than `longest` has no longer value.
-  if (whole.text.length <= Math.min(characters, longest)) return whole
-  let smallest = whole
+  if (unshortened.text.length <= Math.min(characters, longest)) return unshortened
+  let smallest = unshortened
   for (const caps of capsFrom(longest)) {
     smallest = writtenOut(withinCaps(record, caps))
     if (smallest.text.length <= characters) break
@@ -98,7 +98,7 @@ const fitRecord = (record: Json, characters: number, longest: number): FittedRec
   return smallest
 }
 
-/** Maximum characters of a value in an answer. `isAsked`: the call selects the value by `attributes` or `fields`. */
+/** Maximum characters of a value in an answer. `isSelected`: the call selects the value by `attributes` or `fields`. */
 export const longestOf = (isSelected: boolean): number => (isSelected ? longestSelectedValue : longestValue)
 
 /** The JSON of one record. If it is too long, it is cut, and `truncated_keys` names what was cut. */
@@ -114,8 +114,8 @@ const partSizes = [longestSelectedValue, 20_000, 8_000, 4_000]
  * part begins is in `next_value_offset`. Offsets count code points, so that no character is split.
  */
 export const cutValue = (record: Json, key: string, offset: number): string => {
-  const whole = JSON.stringify(record)
-  if (offset === 0 && whole.length <= maxCharacters) return whole
+  const json = JSON.stringify(record)
+  if (offset === 0 && json.length <= maxCharacters) return json
   const { attributes, ...others } = record
   const selected = (Array.isArray(attributes) ? attributes : []).find((each) => isObject(each) && each.key === key)
   if (!isObject(selected)) return cutRecord(record, longestSelectedValue)
@@ -183,13 +183,13 @@ export const cutRows = (
   const lists = new Map(names.map((name) => [name, [] as string[]]))
   // Reserves 400 characters for a cursor, and room for the lists' names.
   let room = maxCharacters - head.text.length - joinMembers(new Map(names.map((name) => [name, "[]"]))).length - 400
-  let taken = 0
+  let rowCount = 0
   for (const { name, row } of all.slice(from, from + limit)) {
-    const text = isObject(row) ? fitRecord(row, taken === 0 ? room : everything, longest).text : JSON.stringify(row)
-    if (text.length + 1 > room && taken > 0) break
+    const text = isObject(row) ? fitRecord(row, rowCount === 0 ? room : everything, longest).text : JSON.stringify(row)
+    if (text.length + 1 > room && rowCount > 0) break
     lists.get(name)?.push(text)
     room -= text.length + 1
-    taken += 1
+    rowCount += 1
   }
   return {
     written: (ending = {}) => {
@@ -203,8 +203,8 @@ export const cutRows = (
       }
       return joinMembers(members)
     },
-    taken,
-    more: from + taken < all.length
+    taken: rowCount,
+    more: from + rowCount < all.length
   }
 }
 

@@ -176,26 +176,26 @@ const makeAnswers = Effect.gen(function* () {
   /** `chosen`: removes parts of the answer. Undefined: the whole answer is returned. */
   return (
     derived: DerivedTool,
-    asked: Call,
+    toolCall: Call,
     chosen: Chosen | undefined
   ): Effect.Effect<string, unknown, CurrentActor> => {
     const choose = chosen ?? Effect.succeed
-    const longest = longestOf(isSelective(asked))
-    const [key, ...otherKeys] = asked.attributes ?? []
-    const whole = Effect.flatMap(run(derived, asked.request), choose)
+    const longest = longestOf(isSelective(toolCall))
+    const [key, ...otherKeys] = toolCall.attributes ?? []
+    const uncut = Effect.flatMap(run(derived, toolCall.request), choose)
     switch (derived.tool.answer.kind) {
       case "walk":
-        return walk(derived, asked, chosen)
+        return walk(derived, toolCall, chosen)
       case "bounded":
-        return part(derived, asked, choose)
+        return part(derived, toolCall, choose)
       case "pages":
-        return Effect.map(whole, (answer) => cutPage(answer, derived.tool.answer.rows ?? [], longest))
+        return Effect.map(uncut, (answer) => cutPage(answer, derived.tool.answer.rows ?? [], longest))
       case "batch":
-        return Effect.map(whole, cutBatch)
+        return Effect.map(uncut, cutBatch)
       case "record":
-        return Effect.map(whole, (answer) =>
+        return Effect.map(uncut, (answer) =>
           key !== undefined && otherKeys.length === 0
-            ? cutValue(answer, key, asked.valueOffset)
+            ? cutValue(answer, key, toolCall.valueOffset)
             : cutRecord(answer, longest)
         )
     }
@@ -248,11 +248,11 @@ export const makeCalls = Effect.gen(function* () {
   ) =>
     Either.match(derived.decode(visible), {
       onLeft: (misfit) => Effect.succeed(refused(derived, args, misfit)),
-      onRight: (asked) => {
-        const chosen = isSelective(asked) ? chosenBy(derived, asked, findUnset) : undefined
+      onRight: (toolCall) => {
+        const chosen = isSelective(toolCall) ? chosenBy(derived, toolCall, findUnset) : undefined
         const left: Chosen | undefined =
           cut === undefined ? chosen : (answer) => Effect.flatMap(cut(answer), chosen ?? Effect.succeed)
-        return answerOf(derived, asked, left).pipe(
+        return answerOf(derived, toolCall, left).pipe(
           Effect.map((json): CallOutcome => ({ _tag: "Answered", json })),
           Effect.catchAllCause(toRefusal(derived, args, requestId))
         )

@@ -127,7 +127,7 @@ export const makePublishConfirmed = Effect.gen(function* () {
     context: ServerContext,
     call: Call
   ): Effect.Effect<CallOutcome | UserQuestion, never, CurrentActor> => {
-    // Also a value of another type, which is refused: the user would be asked about a call that cannot succeed.
+    // A `dry_run` that is not a boolean is refused by the call, so the user is not asked about it either.
     if (isObject(args) && (args.dry_run ?? false) !== false) return call(args)
     if (showsForms(context)) return confirm(args, context, call)
     return Effect.flatMap(CurrentBounds, ({ confirmPublish }) =>

@@ -69,7 +69,7 @@ export const makeHandlers = Effect.gen(function* () {
         return Effect.fail(invalidParams(`Unknown tool: ${toSafeText(params.name)}. tools/list names all.`))
       return isPublish(tool)
         ? withProgress(
-            publishConfirmed(args, context, (given) => call(tool, given, requestId)),
+            publishConfirmed(args, context, (toolArguments) => call(tool, toolArguments, requestId)),
             context
           )
         : call(tool, args, requestId)

@@ -104,17 +104,17 @@ const makeChallenges = (baseUrl: string) => {
   const metadataOf = (allowed: Tier) =>
     `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource${mcpPath}${allowed === "pim:publish" ? "" : `?tier=${shortName(allowed)}`}"`
   return {
-    unauthorized: (requestId: string, sent: boolean, allowed: Tier) => {
+    unauthorized: (requestId: string, hasToken: boolean, allowed: Tier) => {
       const metadata = metadataOf(allowed)
       const scope = `scope="${scopeOf(allowed)}"`
       return enveloped(
         errorCodes.Unauthorized,
-        sent
+        hasToken
           ? "The access token is unknown, expired or revoked, or it is not a token of this connector (API keys work only for the REST API): connect again."
           : "An access token of a connection is required: send it as `Authorization: Bearer pim_at_...`.",
         requestId,
         {
-          "www-authenticate": sent
+          "www-authenticate": hasToken
             ? `Bearer error="invalid_token", error_description="The access token is not valid for this resource", ${metadata}, ${scope}`
             : `Bearer ${metadata}, ${scope}`
         }

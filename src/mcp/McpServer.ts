@@ -102,7 +102,7 @@ const isFollowed = (message: unknown): boolean => {
 }
 
 /** Runs effects as the caller, within the bounds of its connection. */
-const as =
+const asCaller =
   ({ actor, bounds, version }: Caller) =>
   <A, E>(effect: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E> =>
     effect.pipe(
@@ -111,11 +111,11 @@ const as =
       version === undefined ? identity : readingAt(actor.accountId, version)
     )
 
-/** As `as`, for what the SDK calls outside of the request's fiber: otherwise lines of the log would not have its id. */
+/** Runs effects that the SDK calls outside of the request's fiber. Their log lines get the id of the request. */
 const inLibrary =
   (caller: Caller) =>
   <A, E>(effect: Effect.Effect<A, E, CurrentActor>): Effect.Effect<A, E> =>
-    Effect.annotateLogs(as(caller)(effect), "requestId", caller.requestId)
+    Effect.annotateLogs(asCaller(caller)(effect), "requestId", caller.requestId)
 
 /** Serves tools, prompts and resources with the SDK. Every request gets a new SDK server, so no state is kept between requests. */
 export const makeMcpServer = Effect.gen(function* () {
@@ -182,7 +182,7 @@ export const makeMcpServer = Effect.gen(function* () {
 
   const throughSdk = (
     message: unknown,
-    sent: SentHeaders,
+    sentHeaders: SentHeaders,
     caller: Caller,
     instructions: string
   ): Effect.Effect<Answer> =>
@@ -203,7 +203,7 @@ export const makeMcpServer = Effect.gen(function* () {
         }
       }
       const headers = new Headers({ "content-type": "application/json", accept: "application/json, text/event-stream" })
-      for (const name of protocolHeaders) if (sent[name] !== undefined) headers.set(name, sent[name])
+      for (const name of protocolHeaders) if (sentHeaders[name] !== undefined) headers.set(name, sentHeaders[name])
       const response = await handler.fetch(new Request(`${baseUrl}/mcp`, { method: "POST", headers, signal }), {
         parsedBody: message,
         // The handlers do not need the access token, so it is not passed on.
@@ -219,7 +219,7 @@ export const makeMcpServer = Effect.gen(function* () {
     }).pipe(Effect.flatten)
 
   const answerPlain = ({ id, tool }: PlainCall, caller: Caller): Effect.Effect<Answer> =>
-    Effect.map(as(caller)(call(tool, caller.args ?? {}, caller.requestId)), (called) => ({
+    Effect.map(asCaller(caller)(call(tool, caller.args ?? {}, caller.requestId)), (called) => ({
       status: 200,
       contentType: "application/json",
       body:
@@ -232,7 +232,7 @@ export const makeMcpServer = Effect.gen(function* () {
   return (message: unknown, headers: SentHeaders, caller: Caller): Effect.Effect<Answer> => {
     const plain = caller.refused === undefined ? plainCallOf(message, headers) : undefined
     return plain === undefined
-      ? Effect.flatMap(as(caller)(instructionsFor(message)), (instructions) =>
+      ? Effect.flatMap(asCaller(caller)(instructionsFor(message)), (instructions) =>
           throughSdk(message, headers, caller, instructions)
         )
       : answerPlain(plain, caller)

@@ -20,10 +20,10 @@ interface Recipe {
   readonly description: string
   readonly arguments: ReadonlyArray<RecipeArgument>
   /**
-   * The steps. `given`: the parsed arguments by name (absent optional ones are undefined), and `page`, the URL of the page of
+   * The steps. `args`: the parsed arguments by name (absent optional ones are undefined), and `page`, the URL of the page of
    * connections.
    */
-  readonly steps: (given: Readonly<Record<string, string | undefined>>) => ReadonlyArray<string>
+  readonly steps: (args: Readonly<Record<string, string | undefined>>) => ReadonlyArray<string>
 }
 
 const channelArgument = (required: boolean): RecipeArgument => ({

@@ -108,7 +108,7 @@ const valueAt = (args: unknown, path: string) =>
 
 /** Which tools give ids for the arguments that are missing or are no ids. An id that is refused for another reason needs no other one. */
 const sourcesOf = ({ tool }: DerivedTool, args: unknown, issues: ReadonlyArray<Issue>) => {
-  const named = new Set(
+  const argumentNames = new Set(
     issues
       .filter(({ message, path }) => {
         const value = valueAt(args, path)
@@ -118,7 +118,7 @@ const sourcesOf = ({ tool }: DerivedTool, args: unknown, issues: ReadonlyArray<I
       .map(({ path }) => path.replace(/\[\d+\]$/, "").replace(/^.*\./, ""))
   )
   return Object.entries(tool.idsFrom ?? {}).flatMap(([name, source]) =>
-    named.has(name) ? `${source} gives ${name}.` : []
+    argumentNames.has(name) ? `${source} gives ${name}.` : []
   )
 }
 

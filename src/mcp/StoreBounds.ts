@@ -32,7 +32,7 @@ const uuid = new RegExp(`^${uuids.source}$`)
 const idArguments = /(?:^|_)(?:channel|master|collection)_ids?$/
 
 /** Members that list the stores of a record, or the changes of a drop. If all items of such a list are hidden, so is the record. */
-const homes = new Set(["channels", "channel_ids", "changes"])
+const listsOfStores = new Set(["channels", "channel_ids", "changes"])
 
 /** The member of a row that says in a sentence why it was refused, which may name other masters. */
 const isMessage = (name: string) => name === "message"
@@ -48,7 +48,7 @@ const uuidsIn = (value: unknown, found: Set<string> = new Set(), name = ""): Set
   return found
 }
 
-const concealed = (absent: ReadonlySet<string>, text: string) =>
+const concealIds = (absent: ReadonlySet<string>, text: string) =>
   text.replace(uuids, (id) => (absent.has(id) ? "(hidden from this connection)" : id))
 
 const isIn = (absent: ReadonlySet<string>, value: unknown) =>
@@ -71,16 +71,22 @@ const gone = Symbol("gone")
 /** Members that hold ids. Other texts of the catalog may look like ids, but are never removed. */
 const idMembers = /(?:^|_)ids?$/
 
-/** Removes the hidden parts of a value. Returns `gone` if all of it is hidden. `name`: of the member that has the value. */
-const without = (absent: ReadonlySet<string>, value: unknown, name = ""): unknown => {
-  if (Array.isArray(value)) return value.map((item) => without(absent, item, name)).filter((item) => item !== gone)
-  if (typeof value === "string" && isMessage(name)) return concealed(absent, value)
+/** Removes the hidden parts of a value. Returns `gone` if all of it is hidden. `name`: the member that holds the value. */
+const removeHidden = (absent: ReadonlySet<string>, value: unknown, name = ""): unknown => {
+  if (Array.isArray(value)) return value.map((item) => removeHidden(absent, item, name)).filter((item) => item !== gone)
+  if (typeof value === "string" && isMessage(name)) return concealIds(absent, value)
   if (!isObject(value)) return idMembers.test(name) && isIn(absent, value) ? gone : value
   const members: Array<readonly [string, unknown]> = []
   for (const [name, member] of Object.entries(value)) {
-    const left = without(absent, member, name)
+    const left = removeHidden(absent, member, name)
     if (left === gone) return gone
-    if (homes.has(name) && Array.isArray(member) && Array.isArray(left) && member.length > 0 && left.length === 0)
+    if (
+      listsOfStores.has(name) &&
+      Array.isArray(member) &&
+      Array.isArray(left) &&
+      member.length > 0 &&
+      left.length === 0
+    )
       return gone
     members.push([name, left])
   }
@@ -121,8 +127,8 @@ export const makeStoreBounds = Effect.map(
   ({ outside }) =>
     (accountId: AccountId, stores: ReadonlyArray<StoreId>, args: unknown): Effect.Effect<BoundedCall> =>
       Effect.gen(function* () {
-        const sent = uuidsIn(args)
-        const absent = yield* outside(accountId, stores, [...sent])
+        const sentIds = uuidsIn(args)
+        const absent = yield* outside(accountId, stores, [...sentIds])
         // All occurrences of an id get the same substitute. Otherwise a hidden id that is given twice would not be refused as a duplicate, as an
         // unknown one is. It is restored in lower case, as answers have ids.
         const substitutes = new Map<string, string>([...absent].map((id) => [id, randomUUID()]))
@@ -132,12 +138,12 @@ export const makeStoreBounds = Effect.map(
           args: replaceIds(args, substituteOf, false),
           cut: (answer) =>
             Effect.gen(function* () {
-              const left = without(yield* outside(accountId, stores, [...uuidsIn(answer)]), answer)
+              const left = removeHidden(yield* outside(accountId, stores, [...uuidsIn(answer)]), answer)
               return isObject(left) ? left : yield* new NotFound()
             }),
           conceal: (text) =>
             Effect.map(outside(accountId, stores, text.match(uuids) ?? []), (hidden) =>
-              concealed(new Set([...hidden].filter((id) => !sent.has(id))), text)
+              concealIds(new Set([...hidden].filter((id) => !sentIds.has(id))), text)
             ),
           restore: (text) => text.replace(uuids, (id) => idOfSubstitute.get(id) ?? id)
         }

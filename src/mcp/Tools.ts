@@ -252,9 +252,10 @@ const translator = (words: ReadonlyMap<string, string>) => {
 }
 
 /** Earlier clients name attributes in `fields`, so `fields` is accepted as `attributes`. */
-const withAttributes = (given: unknown): unknown => {
-  if (!isObject(given) || given.fields === undefined || given.attributes !== undefined) return given
-  const { fields, ...others } = given
+const withAttributes = (toolArguments: unknown): unknown => {
+  if (!isObject(toolArguments) || toolArguments.fields === undefined || toolArguments.attributes !== undefined)
+    return toolArguments
+  const { fields, ...others } = toolArguments
   return { ...others, attributes: fields }
 }
 
@@ -319,17 +320,17 @@ const derive = (endpoint: Reflection["endpoint"], tool: ToolDefinition, success:
   }
   const takers = asts.map(takerOf)
 
-  const decode = (given: unknown): Either.Either<Call, ValidationFailed> => {
-    const namedArgs = tool.answer.fields === "attributes" ? withAttributes(given) : given
-    const sent = withoutNulls(inputSchema, namedArgs)
+  const decode = (toolArguments: unknown): Either.Either<Call, ValidationFailed> => {
+    const namedArgs = tool.answer.fields === "attributes" ? withAttributes(toolArguments) : toolArguments
+    const withValues = withoutNulls(inputSchema, namedArgs)
     const args: Record<string, unknown> = {
       ...(tool.answer.kind === "walk" && { limit: defaultRows }),
-      ...(isObject(sent) ? sent : {})
+      ...(isObject(withValues) ? withValues : {})
     }
     const unknown = Object.keys(args).filter((name) => !names.includes(name))
     // Issues of the schema that agents read come first, because REST's schemas, which check the rest, speak of parameters.
     // Misshapen arguments are not decoded: REST's schemas would look at every item of a list of a million.
-    const wrongTypes = findWrongTypes(inputSchema, isObject(sent) ? sent : {})
+    const wrongTypes = findWrongTypes(inputSchema, isObject(withValues) ? withValues : {})
     const refused = new Set(wrongTypes.flatMap(([name, ...inside]) => (inside.length === 0 ? [name] : [])))
     const found = takers.map((take, index) =>
       take(

@@ -115,7 +115,7 @@ const chooseMember = (union: SchemaAST.Union, value: unknown): SchemaAST.AST | u
 
 type MapValue = (value: unknown) => unknown
 
-const same: MapValue = (value) => value
+const unchanged: MapValue = (value) => value
 
 /** Cuts a list or a text to the maximum in its annotation. */
 const shortenBy = (map: MapValue, { maxCharacters, maxItems }: InConnector): MapValue =>
@@ -129,7 +129,7 @@ const shortenBy = (map: MapValue, { maxCharacters, maxItems }: InConnector): Map
 
 /** Makes a function that translates encoded answers to the connector's vocabulary. Called once per schema. */
 export const toConnector = (ast: SchemaAST.AST): MapValue => {
-  if (!isConcerned(ast)) return same
+  if (!isConcerned(ast)) return unchanged
   const inner = wire(ast)
   switch (inner._tag) {
     case "TypeLiteral": {
@@ -152,18 +152,18 @@ export const toConnector = (ast: SchemaAST.AST): MapValue => {
     }
     case "TupleType": {
       const elements = inner.elements.map(({ type }) => toConnector(type))
-      const [rest = same] = inner.rest.map(({ type }) => toConnector(type))
+      const [rest = unchanged] = inner.rest.map(({ type }) => toConnector(type))
       return (value) => (Array.isArray(value) ? value.map((item, index) => (elements[index] ?? rest)(item)) : value)
     }
     case "Union": {
       const maps = new Map(inner.types.map((type) => [type, toConnector(type)]))
       return (value) => {
         const type = chooseMember(inner, value)
-        return type === undefined ? value : (maps.get(type) ?? same)(value)
+        return type === undefined ? value : (maps.get(type) ?? unchanged)(value)
       }
     }
     default:
-      return same
+      return unchanged
   }
 }
 
@@ -205,15 +205,15 @@ export const inOneLine = (text: string): string => text.replace(/[\p{C}\p{Z}]+/g
 export const quoted = (text: string, maxCharacters: number): string =>
   JSON.stringify(cutText(inOneLine(text).toWellFormed(), maxCharacters))
 
-/** The issue of an unknown name. `path`: the object that has it; `known`: the names that it could have. */
+/** The issue of an unknown name. `path`: the object that has it; `knownNames`: the names that it could have. */
 export const notKnown = (
   name: string,
-  known: ReadonlyArray<string>,
+  knownNames: ReadonlyArray<string>,
   path: ReadonlyArray<PropertyKey> = []
 ): Misfit => ({
   // An empty name is shown as two quotes.
   path: [...path, toSafeText(name) || '""'],
-  message: `is unknown; allowed here: ${known.length === 0 ? "nothing" : known.join(", ")}`
+  message: `is unknown; allowed here: ${knownNames.length === 0 ? "nothing" : knownNames.join(", ")}`
 })
 
 /** Returns a message from one of our schemas. Undefined if Effect generated it, because such a message repeats the value. */
@@ -234,7 +234,7 @@ const badText = (text: string): string | undefined =>
  * Translates arguments to REST's names along the schema. Unknown members and text that cannot be stored are issues. A member
  * whose annotation has a schema of its own is decoded by that schema.
  */
-export const fromConnector = (ast: SchemaAST.AST, given: unknown): DecodedArguments => {
+export const fromConnector = (ast: SchemaAST.AST, toolArguments: unknown): DecodedArguments => {
   const misfits: Array<Misfit> = []
   const walk = (ast: SchemaAST.AST, value: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
     const inner = wire(ast)
@@ -293,7 +293,7 @@ export const fromConnector = (ast: SchemaAST.AST, given: unknown): DecodedArgume
         return value
     }
   }
-  return { value: walk(ast, given, []), misfits }
+  return { value: walk(ast, toolArguments, []), misfits }
 }
 
 /** The paths and names of members that the connector would rename to a name that their object already has. */
@@ -348,8 +348,8 @@ export const chooseKeyed = (ast: SchemaAST.AST): ChooseKeyed => {
         connector,
         choose: what.keyed === true ? keyedList : chooseKeyed(type)
       }))
-      const chosenOnes = members.filter(({ choose }) => choose !== all)
-      if (chosenOnes.length === 0) return all
+      const chosenOnes = members.filter(({ choose }) => choose !== keepAll)
+      if (chosenOnes.length === 0) return keepAll
       return (value, keys, seen) =>
         isObject(value)
           ? {
@@ -364,17 +364,17 @@ export const chooseKeyed = (ast: SchemaAST.AST): ChooseKeyed => {
     }
     case "TupleType": {
       const [rest] = inner.rest
-      const choose = rest === undefined ? all : chooseKeyed(rest.type)
-      return choose === all
-        ? all
+      const choose = rest === undefined ? keepAll : chooseKeyed(rest.type)
+      return choose === keepAll
+        ? keepAll
         : (value, keys, seen) => (Array.isArray(value) ? value.map((item) => choose(item, keys, seen)) : value)
     }
     default:
-      return all
+      return keepAll
   }
 }
 
-const all: ChooseKeyed = (value) => value
+const keepAll: ChooseKeyed = (value) => value
 
 const keyedList: ChooseKeyed = (value, keys, seen) =>
   Array.isArray(value)

@@ -77,8 +77,8 @@ export const typeOf = (kind: EntityKind, key: string, layers: ReadonlyArray<Attr
     : (layers.find((layer) => layer[key] !== undefined)?.[key]?.type ?? singleLineText)
 
 /**
- * Whether a metafield is in a namespace of another app, or in one that Shopify keeps for itself (recorded from Shopify's Admin API). A store
- * that has it returns it, but takes it from nobody else.
+ * Whether a metafield is in the namespace of another app, or in one that Shopify reserves (recorded from Shopify's Admin API). A store
+ * returns such a metafield, but refuses to write it.
  */
 export const isReservedKey = (key: string): boolean =>
   /^(?:app--.*|shopify_standard|protected|shopify-l10n-fields)\.[^.]*$/.test(key)

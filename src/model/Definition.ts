@@ -108,32 +108,36 @@ export const isMetafieldKey = (key: string): boolean => metafieldKey.test(key)
 const maxDescription = 1_000
 
 /** Checks a definition. ValidationFailed lists all issues. */
-export const checkDefinition = (given: NewDefinition): Either.Either<AccountMetafieldDefinition, ValidationFailed> => {
-  const [, namespace = "", key = ""] = newMetafieldKey.exec(given.key) ?? []
-  const name = given.name?.trim() ?? key
-  const description = given.description?.trim() || null
-  const wrong = {
+export const checkDefinition = (
+  definition: NewDefinition
+): Either.Either<AccountMetafieldDefinition, ValidationFailed> => {
+  const [, namespace = "", key = ""] = newMetafieldKey.exec(definition.key) ?? []
+  const name = definition.name?.trim() ?? key
+  const description = definition.description?.trim() || null
+  const messages = {
     key:
       key === ""
         ? "must be namespace.key, of letters, digits, _ and -, with 3 to 255 characters before the dot and 2 to 64 after it"
         : undefined,
-    type: typeMisfit(given.type),
-    name: key === "" && given.name === undefined ? undefined : nameMisfit(name),
+    type: typeMisfit(definition.type),
+    name: key === "" && definition.name === undefined ? undefined : nameMisfit(name),
     description:
       description !== null && (description.length > maxDescription || textMisfit(description) !== undefined)
         ? `must be text of at most ${maxDescription} characters`
         : undefined
   }
-  const issues = Object.entries(wrong).flatMap(([path, message]) => (message === undefined ? [] : [{ path, message }]))
+  const issues = Object.entries(messages).flatMap(([path, message]) =>
+    message === undefined ? [] : [{ path, message }]
+  )
   return issues.length > 0
     ? Either.left(new ValidationFailed({ issues }))
     : Either.right({
-        owner_type: given.owner_type,
+        owner_type: definition.owner_type,
         namespace,
         key,
         name,
         description,
-        type: given.type,
+        type: definition.type,
         validations: []
       })
 }

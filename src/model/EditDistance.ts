@@ -14,19 +14,19 @@ export const distance = <Item>(
     above.push((above[column] ?? 0) + insertion(right[column] as Item))
   for (let row = 0; row < left.length; row++) {
     const item = left[row] as Item
-    const here = [(above[0] ?? 0) + insertion(item)]
+    const current = [(above[0] ?? 0) + insertion(item)]
     for (let column = 0; column < right.length; column++) {
       const other = right[column] as Item
-      here.push(
+      current.push(
         Math.min(
           (above[column + 1] ?? 0) + insertion(item),
-          (here[column] ?? 0) + insertion(other),
+          (current[column] ?? 0) + insertion(other),
           (above[column] ?? 0) + substitution(item, other)
         )
       )
     }
-    above = here
-    if (limit < Number.POSITIVE_INFINITY && Math.min(...here) > limit) return Math.min(...here)
+    above = current
+    if (limit < Number.POSITIVE_INFINITY && Math.min(...current) > limit) return Math.min(...current)
   }
   return above.at(-1) ?? 0
 }
@@ -51,12 +51,12 @@ const maxCharacters = 100
 const keyPart = (name: string) => name.slice(name.lastIndexOf(".") + 1)
 
 /**
- * Up to three names that are similar to `given`, the most similar first: metafields with the same key in another namespace, names
- * that differ in a few letters, and names that begin with `given` or are its beginning. Much less similar names are left out.
+ * Up to three names that are similar to `word`, the most similar first: metafields with the same key in another namespace, names
+ * that differ in a few letters, and names that begin with `word` or are its beginning. Much less similar names are left out.
  */
-export const nearest = (given: string, names: ReadonlyArray<string>): ReadonlyArray<string> => {
-  if (given.length > maxCharacters) return []
-  const wanted = given.toLowerCase()
+export const nearest = (word: string, names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (word.length > maxCharacters) return []
+  const wanted = word.toLowerCase()
   const limit = wanted.length < 4 ? 1 : wanted.length < 9 ? 2 : 3
   const scored = names.flatMap((name) => {
     const candidate = name.toLowerCase()

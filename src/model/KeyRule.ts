@@ -41,7 +41,7 @@ const anythingInJson = Schema.decodeEither(Schema.parseJson())
 const itemsInJson = Schema.decodeEither(Schema.parseJson(Schema.Array(Schema.Unknown)))
 const listInJson = Schema.decodeEither(Schema.parseJson(Schema.Array(Schema.String)))
 
-const unless = (fits: boolean, rule: string) => (fits ? undefined : rule)
+const ruleUnless = (fits: boolean, rule: string) => (fits ? undefined : rule)
 
 /** Whether a text is an existing calendar date, such as 2026-01-31. */
 export const isDate = (text: string): boolean => {
@@ -60,26 +60,26 @@ type TypeRules = ReadonlyMap<string, (value: string) => string | undefined>
 /** Checks of non-empty values by type, with Shopify's ranges. Each returns the rule that a value breaks. Other types accept all. */
 const commonTypeRules: TypeRules = new Map(
   Object.entries({
-    single_line_text_field: (value: string) => unless(!/[\n\r]/.test(value), "must be one line of text"),
+    single_line_text_field: (value: string) => ruleUnless(!/[\n\r]/.test(value), "must be one line of text"),
     number_decimal: (value: string) =>
-      unless(
+      ruleUnless(
         /^-?\d{1,13}(?:\.\d{1,9})?$/.test(value),
         "must be a decimal number such as 19.90, with at most 13 digits before the point and 9 after it"
       ),
     number_integer: (value: string) =>
-      unless(
+      ruleUnless(
         /^-?\d{1,16}$/.test(value) && Number.isSafeInteger(Number(value)),
         "must be a whole number from -9007199254740991 to 9007199254740991"
       ),
-    boolean: (value: string) => unless(value === "true" || value === "false", "must be true or false"),
-    date: (value: string) => unless(isDate(value), "must be a date such as 2026-01-31"),
+    boolean: (value: string) => ruleUnless(value === "true" || value === "false", "must be true or false"),
+    date: (value: string) => ruleUnless(isDate(value), "must be a date such as 2026-01-31"),
     url: (value: string) =>
-      unless(
+      ruleUnless(
         /^(?:https?|mailto|sms|tel):\S+$/i.test(value) && URL.canParse(value),
         "must be a URL that begins with http:, https:, mailto:, sms: or tel:"
       ),
     json: (value: string) =>
-      unless(
+      ruleUnless(
         !isNestedDeeper(value, maxJsonDepth) && Either.isRight(anythingInJson(value)),
         `must be JSON, at most ${maxJsonDepth} levels deep`
       )
@@ -92,7 +92,7 @@ const objectLike =
   (value: string) => {
     const read = isNestedDeeper(value, maxJsonDepth) ? undefined : Either.getOrUndefined(anythingInJson(value))
     const json = JSON.stringify(example)
-    return unless(
+    return ruleUnless(
       Predicate.isReadonlyRecord(read) && fits(read),
       units === undefined
         ? `must be JSON such as ${json}`
@@ -126,20 +126,21 @@ const isRating = objectLike({ value: "3.5", scale_min: "1.0", scale_max: "5.0" }
 const typeRules: TypeRules = new Map([
   ...commonTypeRules,
   ...Object.entries({
-    color: (value: string) => unless(/^#(?:[0-9a-f]{3}){1,2}$/i.test(value), "must be a colour such as #1a2b3c"),
+    color: (value: string) => ruleUnless(/^#(?:[0-9a-f]{3}){1,2}$/i.test(value), "must be a colour such as #1a2b3c"),
     date_time: (value: string) => {
       const [, date = ""] =
         /^(\d{4}-\d{2}-\d{2})[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?$/.exec(
           value
         ) ?? []
-      return unless(isDate(date), "must be a date and time such as 2026-01-31T12:30:00")
+      return ruleUnless(isDate(date), "must be a date and time such as 2026-01-31T12:30:00")
     },
     money: objectLike(
       { amount: "5.99", currency_code: "EUR" },
       ({ amount, currency_code }) => isNumeric(amount) && /^[A-Z]{3}$/.test(String(currency_code))
     ),
     rating: (value: string) =>
-      isRating(value) ?? unless(isOnScale(JSON.parse(value)), "must have a value from its scale_min to its scale_max"),
+      isRating(value) ??
+      ruleUnless(isOnScale(JSON.parse(value)), "must have a value from its scale_min to its scale_max"),
     link: objectLike(
       { text: "Size guide", url: "https://example.com/sizes" },
       ({ text, url }) => Predicate.isString(text) && Predicate.isString(url)
@@ -154,7 +155,7 @@ const typeRules: TypeRules = new Map([
 
 /** As `commonTypeRules`, but a URL is only matched with a pattern and not parsed, because the database cannot parse it. */
 const storedTypeRules: TypeRules = new Map(commonTypeRules).set("url", (value) =>
-  unless(
+  ruleUnless(
     /^(?:https?:[/\\]*[^\t\n\v\f\r /\\?#][^\t\n\v\f\r ]*|(?:mailto|sms|tel):[^\t\n\v\f\r ]+)$/i.test(value),
     "must be a URL"
   )
@@ -190,7 +191,7 @@ const compiled = new Map<string, RE2JS | null>()
  * time. A pattern that the engine does not support, or that would take too long with the whole value, allows everything here;
  * the platform checks it at the publish.
  */
-const allows = (pattern: string, item: string, valueLength: number): boolean => {
+const matchesPattern = (pattern: string, item: string, valueLength: number): boolean => {
   let engine = compiled.get(pattern)
   if (engine === undefined) {
     engine =
@@ -232,7 +233,9 @@ const itemMisfit = (
   if (most !== undefined && isLess(type, most, value)) return `must be at most ${quantityOf(type, most)?.text}`
   if (domains !== undefined && !domains.includes(hostOf(value)))
     return `must be a URL whose host is one of ${domains.join(", ")}`
-  return pattern === undefined || allows(pattern, value, valueLength) ? undefined : `must match the pattern ${pattern}`
+  return pattern === undefined || matchesPattern(pattern, value, valueLength)
+    ? undefined
+    : `must match the pattern ${pattern}`
 }
 
 /** The type of a list's items. Undefined: the type is not one of lists. */
@@ -249,7 +252,7 @@ const isTextType = (itemType: string) => textTypes.has(itemType) || itemType.end
 /** An item of a list as the value of a single field. */
 export const textOfItem = (item: unknown): string => (Predicate.isString(item) ? item : JSON.stringify(item))
 
-/** The begin of a problem that an item of a list has. Other problems have no subject. */
+/** The first words of a message about an item of a list. Messages about a whole value have no such subject. */
 export const eachItem = "each item"
 
 const misfitBy = (types: TypeRules, rule: KeyRule, value: string): string | undefined => {

@@ -15,7 +15,7 @@ export const nameMisfit = (name: string): string | undefined => {
 }
 
 /** The name of an uploaded file, without folders and forbidden characters. */
-export const fileNameOf = (given: string): string => {
-  const characters = [...(given.split(/[\\/]/).at(-1) ?? "")].filter((character) => !forbidden.test(character))
+export const fileNameOf = (path: string): string => {
+  const characters = [...(path.split(/[\\/]/).at(-1) ?? "")].filter((character) => !forbidden.test(character))
   return characters.slice(0, maxCharacters).join("").trim() || "unnamed"
 }

@@ -28,7 +28,7 @@ export const FirstOption = Schema.Struct({
 })
 export type FirstOption = typeof FirstOption.Type
 
-/** A variant's option values for comparison. No option values equal those of `noOption`. */
+/** One text for a variant's option values, to compare variants. A variant whose only value is that of `noOption` has no option values. */
 export const joinOptions = (value: (key: string) => string): string => {
   const values = optionKeys.map(value)
   return (values.join("") === noOption.value ? values.map(() => "") : values).join("\u0001")

@@ -30,7 +30,7 @@ const finite = (value: unknown): number | undefined => {
 const quantity = (amount: number | undefined, unit: string, text: string): Quantity | undefined =>
   amount === undefined ? undefined : { amount, unit, text }
 
-const measured = (text: string): Quantity | undefined => {
+const measurementOf = (text: string): Quantity | undefined => {
   const { unit, value } = membersOf(text)
   const amount = finite(value)
   if (amount === undefined || !Predicate.isString(unit)) return undefined
@@ -41,7 +41,7 @@ const measured = (text: string): Quantity | undefined => {
 const readers: ReadonlyMap<string, (text: string) => Quantity | undefined> = new Map([
   ["date_time", (text: string) => quantity(millisOf(text), "ms", text)],
   ["rating", (text: string) => quantity(finite(text) ?? finite(membersOf(text).value), "", text)],
-  ...measurementTypes.map((type) => [type, measured] as const)
+  ...measurementTypes.map((type) => [type, measurementOf] as const)
 ])
 
 /** The quantity of a value of a measurement, rating or time. Undefined: another type, or the text has none. */

@@ -36,7 +36,7 @@ export const tooMany = ({ message, retryAfterSeconds }: TooManyRegistrations) =>
 
 /** The answer to a request that fails before the endpoint reads it. `code`: the error code for a malformed request. */
 export const refuseWith =
-  (code: "invalid_request" | "invalid_client_metadata", wanted: string): Refuse =>
+  (code: "invalid_request" | "invalid_client_metadata", expectedBody: string): Refuse =>
   (error: ApiError) => {
     const headers = headersOf(error)
     switch (error._tag) {
@@ -45,7 +45,7 @@ export const refuseWith =
       case "InternalError":
         return refusal(500, "server_error", error.message)
       case "UnsupportedMediaType":
-        return refusal(400, code, wanted)
+        return refusal(400, code, expectedBody)
       default:
         return refusal(errorCodes[error._tag].status, code, error.message, headers)
     }

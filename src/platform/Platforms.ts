@@ -1,5 +1,6 @@
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Layer } from "effect"
+import { AddedPlatforms, loadAdapters } from "./AddedPlatforms.ts"
 import { demoAdapter } from "./demo/DemoAdapter.ts"
 import type { DemoShops } from "./demo/DemoShops.ts"
 import { nonePlatform } from "./NonePlatform.ts"
@@ -11,8 +12,19 @@ import { shopifyAdapter } from "./shopify/ShopifyAdapter.ts"
 export const builtIn: ReadonlyArray<PlatformAdapter<PlatformServices | DemoShops>> = [shopifyAdapter, demoAdapter]
 
 /** The built-in platforms, and those that an installation adds. */
-export const layerPlatforms = (added: ReadonlyArray<PlatformAdapter> = []) =>
-  layerOf([...builtIn, ...added]).pipe(Layer.provide(NodeHttpClient.layerUndici))
+export const layerPlatforms = Layer.unwrapEffect(
+  Effect.map(AddedPlatforms, (added) => layerOf([...builtIn, ...added]).pipe(Layer.provide(NodeHttpClient.layerUndici)))
+)
+
+/** Adds the adapters of the modules at these paths. */
+export const layerModules = (paths: ReadonlyArray<string>) =>
+  Layer.effect(
+    AddedPlatforms,
+    loadAdapters(
+      paths,
+      builtIn.map(({ name }) => name)
+    )
+  )
 
 /** The built-in platforms without requests: only the demo platform can be called, the others refuse every call. */
 export const layerOfflinePlatforms = layerOf<DemoShops>([

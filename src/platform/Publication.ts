@@ -11,6 +11,13 @@ export interface PublishedEntity {
   readonly platformId: string | null
   /** Effective values. If a built-in key is missing, its value is empty. A metafield with the value `""` is deleted. */
   readonly attributes: Attributes
+  /**
+   * Whether the store has accepted values of the entity without telling its id, as in an imported file of the store. Then a record with its
+   * handle, SKU or address is the entity's. Otherwise such a record is one that the catalog has not read. Default: false.
+   */
+  readonly isAccepted?: boolean
+  /** Whether an earlier publication, which failed, may have created the record, and none has succeeded since. Default: false. */
+  readonly mayBeCreated?: boolean
 }
 
 /** A picture in the gallery of a variant's product. */
@@ -33,8 +40,6 @@ interface OptionedPublication {
 interface RequestedPublication extends PublishedEntity {
   /** Identifies the publication. All attempts have the same key. */
   readonly key: string
-  /** Whether an earlier publication, which failed, may have created the record, and none has succeeded since. Default: false. */
-  readonly mayBeCreated?: boolean
 }
 
 /** The values of an entity, and the relationships of its kind, for one store. */

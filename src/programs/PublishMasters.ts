@@ -223,13 +223,13 @@ const makePublishBatch = Effect.gen(function* () {
       const kind = yield* catalog.kindOf(id)
       const { stores } = yield* catalog.get(kind, id)
       const bounds = yield* CurrentBounds
-      const there = stores
+      const domains = stores
         .filter(({ store_id }) => includes(bounds, store_id))
         .slice(0, maxListed)
         .map(({ store_domain }) => store_domain)
       return {
         outcome: "not_on_channel" as const,
-        message: there.length === 0 ? "it is on no channel" : `its channels are ${there.join(", ")}`
+        message: domains.length === 0 ? "it is on no channel" : `its channels are ${domains.join(", ")}`
       }
     }).pipe(Effect.orElseSucceed((): Outcome => ({ outcome: "not_found", message: "no such master" })))
 

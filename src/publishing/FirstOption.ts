@@ -60,8 +60,8 @@ export const findOptionOfValues = (
 }
 
 /**
- * The change that a live variant has got its value of the first option, by a publish of its product or of another variant. Empty: it has
- * one already, or `published` has it. Its other values stay as the store accepted them.
+ * Records as accepted the value of the first option that a live variant got by a publish of its product or of another variant. Empty:
+ * the variant has a value already, or is in `published`. Its other values stay as the store accepted them.
  */
 export const acceptFormerValue = (
   aggregates: ReadonlyMap<EntityId, Aggregate>,

@@ -24,6 +24,7 @@ interface MemoryOutage {
   readonly until: number
   readonly error: PublishError | null
   readonly metBy: PublicationId | null
+  readonly aloneSince: number | null
 }
 
 declare module "../database/MemoryStore.memory.ts" {
@@ -44,3 +45,26 @@ export const isOpen = ({ state }: MemoryPublication): boolean => state === "pend
 /** Whether a publication was requested until a time; null: until now. */
 export const isUntil = ({ requestedAt }: MemoryPublication, until: Timestamp | null): boolean =>
   until === null || fromMillis(requestedAt) <= until
+
+const overlap = (left: MemoryPublication, right: MemoryPublication) =>
+  left.storeId === right.storeId && left.entityIds.some((id) => right.entityIds.includes(id))
+
+/** These publications, and all open ones that must run before them, oldest first. */
+export const lineOf = (
+  all: ReadonlyArray<MemoryPublication>,
+  isMeant: (publication: MemoryPublication) => boolean
+): ReadonlyArray<MemoryPublication> => {
+  const line = new Set<MemoryPublication>()
+  const join = (publication: MemoryPublication) => {
+    if (line.has(publication)) return
+    line.add(publication)
+    for (const earlier of all.slice(0, all.indexOf(publication)))
+      if (isOpen(earlier) && overlap(earlier, publication)) join(earlier)
+  }
+  for (const publication of all) if (isMeant(publication)) join(publication)
+  return all.filter((each) => line.has(each))
+}
+
+/** Whether an earlier open publication must run before. */
+export const hasEarlier = (all: ReadonlyArray<MemoryPublication>, publication: MemoryPublication): boolean =>
+  all.slice(0, all.indexOf(publication)).some((earlier) => isOpen(earlier) && overlap(earlier, publication))

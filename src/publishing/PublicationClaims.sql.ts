@@ -1,10 +1,10 @@
 import { SqlSchema } from "@effect/sql"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { Array as Arr, type Context, Effect, Order, Schema } from "effect"
+import { Array as Arr, type Context, Effect, Option, Order, Schema } from "effect"
 import { insertAll } from "../database/Inserts.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
-import { hasRows } from "../database/Rows.ts"
+import { findOne, hasRows } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { makeRunTransaction } from "../database/Transaction.ts"
 import type { WorkHints } from "../database/WorkHintsRepo.ts"
@@ -404,16 +404,27 @@ export const makeClaimWrites = (
       }
     )`
 
+  const failsAlone = findOne(Schema.Struct({ since: Timestamp }))(
+    (claimed: ClaimedPublication) => sql`
+      UPDATE store s
+      SET outage_error = NULL, outage_met_by = ${claimed.id},
+          outage_alone_since = coalesce(CASE WHEN s.outage_met_by = ${claimed.id} THEN s.outage_alone_since END, app_now())
+      WHERE s.account_id = ${claimed.accountId} AND s.id = ${claimed.storeId}
+        AND (s.outage_met_by IS NULL OR (s.outage_met_by = ${claimed.id} AND s.outage_error IS NULL))
+        AND EXISTS (SELECT FROM publication p WHERE ${isStillClaimed(claimed)})
+      RETURNING stamp_text(s.outage_alone_since) AS since`
+  )
+
   return {
     renew: (claimed, leaseSeconds) =>
       update(claimed, sql`lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second'`),
     pin: (claimed, content) => update(claimed, sql`content = ${JSON.stringify(content)}::jsonb`),
-    postpone: (claimed, ended, error, delaySeconds) =>
+    postpone: (claimed, ended, error, delaySeconds, { isCounted } = { isCounted: true }) =>
       end(
         claimed,
         ended,
         sql`
-          error = ${JSON.stringify(error)}::jsonb,
+          error = ${JSON.stringify(error)}::jsonb, given_back = p.given_back + ${isCounted ? 0 : 1},
           next_attempt_at = app_now() + ${delaySeconds}::float8 * interval '1 second'`
       ).pipe(Effect.zipLeft(tell(claimed, delaySeconds))),
     meetOutage: (claimed, ended, error, delaySeconds) =>
@@ -431,7 +442,7 @@ export const makeClaimWrites = (
                 WHEN s.outage_met_by <> ${claimed.id} OR (s.outage_met_by IS NOT NULL AND s.outage_error IS NOT NULL)
                 THEN ${JSON.stringify(error)}::jsonb
               END,
-              outage_met_by = ${claimed.id}
+              outage_met_by = ${claimed.id}, outage_alone_since = NULL
           WHERE s.account_id = ${claimed.accountId} AND s.id = ${claimed.storeId}
             AND EXISTS (SELECT FROM publication p WHERE ${isStillClaimed(claimed)})`
         const isEnded = yield* end(
@@ -445,12 +456,10 @@ export const makeClaimWrites = (
         return isEnded
       }).pipe(orDie),
     failsAlone: (claimed) =>
-      sql`
-        UPDATE store s SET outage_error = NULL, outage_met_by = ${claimed.id}
-        WHERE s.account_id = ${claimed.accountId} AND s.id = ${claimed.storeId}
-          AND (s.outage_met_by IS NULL OR (s.outage_met_by = ${claimed.id} AND s.outage_error IS NULL))
-          AND EXISTS (SELECT FROM publication p WHERE ${isStillClaimed(claimed)})
-        RETURNING s.id`.pipe(hasRows),
+      Effect.map(
+        failsAlone(claimed),
+        Option.map(({ since }) => since)
+      ),
     hasten: (accountId, storeId, entityId) =>
       Effect.gen(function* () {
         if (entityId !== null)

@@ -276,6 +276,22 @@ const withDeletedValues = (attributes: Attributes, before: Attributes = {}): Att
   ...attributes
 })
 
+/** An entity as a publication sends it. */
+const toPublishedEntity = (
+  entityId: EntityId,
+  version: KnownVersion | undefined,
+  attributes: Attributes
+): PublishedEntity => {
+  const platformId = version?.platformId ?? null
+  return {
+    entityId,
+    platformId,
+    attributes,
+    ...(platformId === null && isLive(version) && { isAccepted: true }),
+    ...(version?.mayBeLive === true && { mayBeCreated: true })
+  }
+}
+
 interface RelatedEntity {
   readonly entity: PublishedEntity
   readonly values: AcceptedValues
@@ -302,7 +318,7 @@ const toRelatedEntities = (
       ? []
       : [
           {
-            entity: { entityId: id, platformId: version?.platformId ?? null, attributes: values.attributes },
+            entity: toPublishedEntity(id, version, values.attributes),
             values,
             isIncluded: version !== undefined && accepted === undefined
           }
@@ -333,16 +349,17 @@ export const toPush = (
   const { firstOption } = content
   const main = {
     key: id,
-    entityId,
-    platformId: own?.platformId ?? null,
-    // A field that the store should not have any more is sent as empty: one that it has accepted, and one of a drop's start that may have
-    // reached it without being accepted.
-    attributes: withDeletedValues(values.attributes, {
-      ...own?.accepted?.attributes,
-      ...(content._tag === "Fields" && content.fields)
-    }),
-    ...(firstOption !== undefined && { firstOption }),
-    ...(own?.mayBeLive === true && { mayBeCreated: true })
+    ...toPublishedEntity(
+      entityId,
+      own,
+      // A field that the store should not have any more is sent as empty: one that it has accepted, and one of a drop's start that may have
+      // reached it without being accepted.
+      withDeletedValues(values.attributes, {
+        ...own?.accepted?.attributes,
+        ...(content._tag === "Fields" && content.fields)
+      })
+    ),
+    ...(firstOption !== undefined && { firstOption })
   }
   const accepted = [{ entityId, values }]
   switch (content.kind) {

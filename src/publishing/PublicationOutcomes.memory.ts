@@ -1,8 +1,9 @@
 import { Clock, Effect, Option, Ref } from "effect"
 import type { MemoryState } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
+import { isDelayed } from "../model/PublishState.ts"
 import { fromMillis } from "../model/Timestamp.ts"
-import { type MemoryPublication, publicationsOf } from "./MemoryPublication.memory.ts"
+import { isOpen, lineOf, type MemoryPublication, publicationsOf } from "./MemoryPublication.memory.ts"
 import type { PublicationOutcomes } from "./PublicationOutcomes.sql.ts"
 import { type FailedPublication, keptDays } from "./PublicationRecord.ts"
 
@@ -15,6 +16,18 @@ export const makePublicationOutcomes = (store: Ref.Ref<MemoryState>): Publicatio
         Option.flatMapNullable(({ error }) => error)
       )
     ),
+  delaysOf: (accountId, entityId) =>
+    Effect.map(Ref.get(store), (state) => {
+      const { outages, publications = [] } = state.get(accountId) ?? {}
+      const line = lineOf(publications, (each) => isOpen(each) && each.entityIds.includes(entityId))
+      return new Map(
+        [...line].reverse().flatMap(({ error, storeId }) => {
+          const outage = outages?.get(storeId)
+          const why = isDelayed(error) ? error : outage?.metBy === null ? null : (outage?.error ?? null)
+          return why === null ? [] : [[storeId, why] as const]
+        })
+      )
+    }),
   find: (accountId, ids) =>
     Effect.map(Ref.get(store), (state) => {
       const account = state.get(accountId)

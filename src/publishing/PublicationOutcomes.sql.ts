@@ -4,8 +4,8 @@ import { forgetByAccount } from "../database/Forgetting.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { findAll, findOne } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
-import { AccountId, PublicationId, type StoreId } from "../model/Ids.ts"
-import { PublishError } from "../model/PublishState.ts"
+import { AccountId, type EntityId, PublicationId, StoreId } from "../model/Ids.ts"
+import { delayedCode, PublishError } from "../model/PublishState.ts"
 import { PublicationContent } from "./PublicationContent.ts"
 import { FailedPublication, keptDays, PublicationRecord, PublishAttempt } from "./PublicationRecord.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
@@ -15,7 +15,7 @@ const maxDeleted = 10_000
 
 export type PublicationOutcomes = Pick<
   Context.Tag.Service<PublicationsRepo>,
-  "attempts" | "contents" | "failures" | "find" | "forget" | "outage"
+  "attempts" | "contents" | "delaysOf" | "failures" | "find" | "forget" | "outage"
 >
 
 /** Statements that read publications, their outcomes and outages, and delete old publications. */
@@ -80,6 +80,29 @@ export const makePublicationOutcomes = (sql: SqlClient): PublicationOutcomes => 
         AND s.outage_error IS NOT NULL`
   )
 
+  const delaysOf = findAll(Schema.Struct({ storeId: StoreId, error: PublishError }))(
+    (accountId: AccountId, entityId: EntityId) => sql`
+      WITH RECURSIVE line AS (
+        SELECT p.id, p.store_id, p.sequence, p.brings FROM publication p
+        WHERE p.account_id = ${accountId} AND p.state = 'pending' AND p.brings @> ARRAY[${entityId}::uuid]
+        UNION
+        SELECT q.id, q.store_id, q.sequence, q.brings
+        FROM line l
+        JOIN publication q ON q.account_id = ${accountId} AND q.store_id = l.store_id AND q.state = 'pending'
+          AND q.sequence < l.sequence AND q.brings && l.brings
+      )
+      SELECT DISTINCT ON (d.store_id) d.store_id AS "storeId", d.error
+      FROM (
+        SELECT l.store_id, p.error, l.sequence FROM line l
+        JOIN publication p ON p.account_id = ${accountId} AND p.id = l.id AND p.error ->> 'code' = ${delayedCode}
+        UNION ALL
+        SELECT l.store_id, s.outage_error, l.sequence FROM line l
+        JOIN store s ON s.account_id = ${accountId} AND s.id = l.store_id
+          AND s.outage_met_by IS NOT NULL AND s.outage_error IS NOT NULL
+      ) d
+      ORDER BY d.store_id, d.sequence`
+  )
+
   const isOld = sql`p.state <> 'pending' AND p.finished_at <= app_now() - ${keptDays} * interval '1 day'`
 
   const forget = forgetByAccount(
@@ -104,6 +127,8 @@ export const makePublicationOutcomes = (sql: SqlClient): PublicationOutcomes => 
         outage(accountId, storeId),
         Option.map(({ error }) => error)
       ),
+    delaysOf: (accountId, entityId) =>
+      Effect.map(delaysOf(accountId, entityId), (rows) => new Map(rows.map(({ error, storeId }) => [storeId, error]))),
     forget: orDie(forget)
   }
 }

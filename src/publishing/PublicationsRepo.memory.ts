@@ -7,7 +7,14 @@ import { cancelledCode, delayOf, isDelayed } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
-import { isOpen, isUntil, type MemoryPublication, publicationsOf } from "./MemoryPublication.memory.ts"
+import {
+  hasEarlier,
+  isOpen,
+  isUntil,
+  lineOf,
+  type MemoryPublication,
+  publicationsOf
+} from "./MemoryPublication.memory.ts"
 import { makePublicationCancels } from "./PublicationCancels.memory.ts"
 import { type AttemptEnd, type ClaimedPublication, type ClaimRequest, isAnswered } from "./PublicationClaim.ts"
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
@@ -30,9 +37,6 @@ export const layerPublicationsRepoMemory = Layer.effect(
 
 type Repo = Context.Tag.Service<PublicationsRepo>
 type Store = Ref.Ref<MemoryState>
-
-const overlap = (left: MemoryPublication, right: MemoryPublication) =>
-  left.storeId === right.storeId && left.entityIds.some((id) => right.entityIds.includes(id))
 
 /** Makes the read of a part of the versions of entities on a store. */
 const readVersions =
@@ -100,17 +104,9 @@ const makeRequests = (store: Store): PublicationRequests => ({
         )
     ),
   ahead: (accountId, ids) =>
-    Effect.map(publicationsOf(store, accountId), (all) => {
-      const line = new Set<PublicationId>()
-      const join = (publication: MemoryPublication) => {
-        if (line.has(publication.id)) return
-        line.add(publication.id)
-        for (const earlier of all.slice(0, all.indexOf(publication)))
-          if (isOpen(earlier) && overlap(earlier, publication)) join(earlier)
-      }
-      for (const publication of all) if (ids.includes(publication.id)) join(publication)
-      return [...line]
-    }),
+    Effect.map(publicationsOf(store, accountId), (all) =>
+      lineOf(all, ({ id }) => ids.includes(id)).map(({ id }) => id)
+    ),
   related: (accountId, entityId, storeId) =>
     Effect.map(Ref.get(store), (state) => {
       const entities = state.get(accountId)?.entities
@@ -221,9 +217,7 @@ const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: n
   account.lockedBy === null &&
   publication.nextAttemptAt <= millis &&
   publication.leaseUntil <= millis &&
-  !account.publications
-    .slice(0, account.publications.indexOf(publication))
-    .some((earlier) => isOpen(earlier) && overlap(earlier, publication))
+  !hasEarlier(account.publications, publication)
 
 /** Due publications within the limit of each store, with their positions in the store's queue. */
 const rankDue = (account: MemoryAccount, { maxPerStore, only }: ClaimRequest, millis: number) => {
@@ -329,10 +323,8 @@ const endOpen = (
 ): ReadonlyArray<PublishAttempt> =>
   attempts.map((attempt) => (attempt.endedAt === null ? { ...attempt, outcome, reason, endedAt } : attempt))
 
-const makeClaimWrites = (
-  store: Store
-): Pick<Repo, "failsAlone" | "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
-  /** Changes a claimed publication. False: this attempt does not hold the claim any more. */
+/** Changes of claimed publications. They return false if the attempt does not hold the claim any more. */
+const makeClaimedChanges = (store: Store) => {
   const update = (
     { accountId, claim, id }: ClaimedPublication,
     change: (publication: MemoryPublication, millis: number) => MemoryPublication
@@ -362,6 +354,14 @@ const makeClaimWrites = (
       ...change(publication, millis)
     }))
 
+  return { update, end }
+}
+
+const makeClaimWrites = (
+  store: Store
+): Pick<Repo, "failsAlone" | "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
+  const { end, update } = makeClaimedChanges(store)
+
   const endOutage = ({ accountId, id, storeId }: ClaimedPublication, ended: AttemptEnd) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>
       updateAccount(store, accountId, (account) => {
@@ -377,8 +377,12 @@ const makeClaimWrites = (
     renew: (claimed, leaseSeconds) =>
       update(claimed, (publication, millis) => ({ ...publication, leaseUntil: millis + leaseSeconds * 1_000 })),
     pin: (claimed, content) => update(claimed, (publication) => ({ ...publication, content })),
-    postpone: (claimed, ended, error, delaySeconds) =>
-      end(claimed, ended, (_, millis) => ({ error, nextAttemptAt: millis + delaySeconds * 1_000 })),
+    postpone: (claimed, ended, error, delaySeconds, { isCounted } = { isCounted: true }) =>
+      end(claimed, ended, ({ givenBack }, millis) => ({
+        error,
+        givenBack: givenBack + (isCounted ? 0 : 1),
+        nextAttemptAt: millis + delaySeconds * 1_000
+      })),
     meetOutage: (claimed, ended, error, delaySeconds) =>
       Effect.gen(function* () {
         const { accountId, id, storeId } = claimed
@@ -396,7 +400,8 @@ const makeClaimWrites = (
             const outage = {
               until: Math.max(until, isOther ? nextAttemptAt : now),
               error: isOther || (metBy !== null && former !== null) ? error : null,
-              metBy: id
+              metBy: id,
+              aloneSince: null
             }
             return { ...account, outages: new Map(account.outages).set(storeId, outage) }
           })
@@ -407,12 +412,15 @@ const makeClaimWrites = (
         const { accountId, id, storeId } = claimed
         const outage = (yield* Ref.get(store)).get(accountId)?.outages.get(storeId)
         const isAlone = (outage?.metBy ?? null) === null || (outage?.metBy === id && outage.error === null)
-        if (!isAlone || !(yield* update(claimed, (publication) => publication))) return false
+        if (!isAlone || !(yield* update(claimed, (publication) => publication))) return Option.none()
+        const former = outage?.metBy === id ? outage.aloneSince : null
+        const aloneSince = former ?? (yield* Clock.currentTimeMillis)
+        const alone = { until: outage?.until ?? 0, error: null, metBy: id, aloneSince }
         yield* updateAccount(store, accountId, (account) => ({
           ...account,
-          outages: new Map(account.outages).set(storeId, { until: outage?.until ?? 0, error: null, metBy: id })
+          outages: new Map(account.outages).set(storeId, alone)
         }))
-        return true
+        return Option.some(fromMillis(aloneSince))
       }),
     hasten: (accountId, storeId, entityId) =>
       Effect.flatMap(Clock.currentTimeMillis, (millis) =>

@@ -160,12 +160,13 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     readonly renew: (claimed: ClaimedPublication, leaseSeconds: number) => Effect.Effect<boolean>
     /** Replaces the content of the publication. False: as for `renew`. */
     readonly pin: (claimed: ClaimedPublication, content: PublicationContent) => Effect.Effect<boolean>
-    /** Ends the attempt. The next attempt can start after the delay. False: as for `finish`. */
+    /** Ends the attempt. The next attempt can start after the delay. `isCounted` false: it does not count against the limits. False: as for `finish`. */
     readonly postpone: (
       claimed: ClaimedPublication,
       end: AttemptEnd,
       error: PublishError,
-      delaySeconds: number
+      delaySeconds: number,
+      options?: { readonly isCounted: boolean }
     ) => Effect.Effect<boolean>
     /**
      * Ends an attempt that met an outage of the store's platform. It does not count against the limits, and the next attempt can start after
@@ -179,10 +180,10 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       delaySeconds: number
     ) => Effect.Effect<boolean>
     /**
-     * Saves that the platform failed for a publication, if it did not fail for another one that is open since the platform has answered
-     * last. False: it did, so the failure belongs to the platform.
+     * Saves that the platform failed for this publication alone. Returns since when it fails alone. None: since the platform last answered,
+     * it has failed for another open publication too, so the failure belongs to the platform.
      */
-    readonly failsAlone: (claimed: ClaimedPublication) => Effect.Effect<boolean>
+    readonly failsAlone: (claimed: ClaimedPublication) => Effect.Effect<Option.Option<Timestamp>>
     /**
      * Publications to a store that wait because its platform did not answer (`isDelayed`): their next attempt can start at once. `entityId`:
      * only those that write this entity or depend on it, and the pause of the store ends; null: all, after the platform has answered.
@@ -277,6 +278,11 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       accountId: AccountId,
       jobId: JobId
     ) => Effect.Effect<{ readonly failed: number; readonly incomplete: number }>
+    /**
+     * Why the open publications that write an entity wait for their stores' platforms: the error of one that must run before, or of the
+     * store's outage. Stores whose platforms answer are left out.
+     */
+    readonly delaysOf: (accountId: AccountId, entityId: EntityId) => Effect.Effect<ReadonlyMap<StoreId, PublishError>>
     /** Deletes publications that ended more than 30 days ago, with their attempts. Returns their number. */
     readonly forget: Effect.Effect<number>
   }

@@ -4,6 +4,7 @@ import { samePublishable } from "../drafts/Aggregate.ts"
 import type { NotFound } from "../model/Errors.ts"
 import type { EntityId } from "../model/Ids.ts"
 import type { PublishError } from "../model/PublishState.ts"
+import { toMillis } from "../model/Timestamp.ts"
 import { PlatformAnswers } from "../platform/PlatformAnswers.ts"
 import { PlatformClient, type PlatformStore } from "../platform/PlatformClient.ts"
 import type { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../platform/PlatformErrors.ts"
@@ -31,7 +32,6 @@ import {
   mayBeOutage,
   notOnStore,
   secondsWaited,
-  toDelayedError,
   toFinalError,
   tooSlow,
   toPublishError
@@ -50,11 +50,18 @@ type Decision =
       readonly isUnsent?: boolean
     }
   | { readonly _tag: "RetryLater"; readonly error: PlatformUnavailable | PlatformOutcomeUnknown }
-  /** The store's whole platform does not answer, so the attempt does not count. */
-  | { readonly _tag: "Delay"; readonly error: PlatformUnavailable | PlatformOutcomeUnknown }
+  /**
+   * The store's whole platform does not answer, so the attempt does not count. `isAlone`: no other publish to the store has failed too, so
+   * only this one waits.
+   */
+  | {
+      readonly _tag: "Delay"
+      readonly error: PlatformUnavailable | PlatformOutcomeUnknown
+      readonly isAlone?: boolean
+    }
   /** No attempts are left. */
   | { readonly _tag: "GiveUp"; readonly reason: string | null; readonly error: PublishError }
-  /** The failure belongs to the whole platform if another publish failed last too. Otherwise the attempt counts. */
+  /** The failure belongs to the whole platform if another publish failed last too. Otherwise the platform may fail for the record. */
   | {
       readonly _tag: "Suspect"
       readonly error: PlatformUnavailable | PlatformOutcomeUnknown
@@ -304,18 +311,29 @@ export const makeAttempt = (options: PublishingOptions) =>
         case "RetryLater":
           return postpone(claimed, outcomeOf(decision.error), toPublishError(decision.error))
         case "Delay":
-          return delay(claimed, outcomeOf(decision.error), toDelayedError(decision.error, options), entityIds)
+          return delay(claimed, outcomeOf(decision.error), decision.error, decision.isAlone === true, entityIds)
         case "GiveBack":
           return Effect.as(transaction.run(repo.giveBack(claimed)), undefined)
       }
     }
 
-    /** Decides whose failure it is, if one publish alone cannot tell. */
+    /**
+     * Decides whose failure it is, if one publish alone cannot tell. The first failure alone counts, and so do those after `aloneLimit`. So a
+     * record for which the platform always fails uses up its attempts while the platform takes others, because each of these ends the wait.
+     */
     const resolve = (claimed: ClaimedPublication, decision: Decision) => {
       if (decision._tag !== "Suspect") return Effect.succeed(decision)
       const { counted, error } = decision
-      return Effect.map(transaction.run(repo.failsAlone(claimed)), (isAlone) =>
-        isAlone ? counted : ({ _tag: "Delay", error } as const)
+      return Effect.map(
+        transaction.run(repo.failsAlone(claimed)),
+        Option.match({
+          onNone: () => ({ _tag: "Delay", error }) as const,
+          onSome: (since) => {
+            const millis = toMillis(claimed.claimedAt) - toMillis(since)
+            const isWaiting = millis > 0 && millis < Duration.toMillis(options.aloneLimit)
+            return isWaiting ? ({ _tag: "Delay", error, isAlone: true } as const) : counted
+          }
+        })
       )
     }
 

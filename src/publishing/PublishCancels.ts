@@ -42,7 +42,7 @@ const whyUncancellable = ({ content, dropId, isClaimed, outcomes }: OpenPublicat
   // The values before a drop are sent at its end, or after a start that failed: without them the store would keep a part of the drop.
   if (dropId !== null && !(content._tag === "Fields" && content.isTakenBack === true))
     return "the publish gives the store the values from before a drop: it cannot be cancelled"
-  // An attempt that found the platform unavailable has changed nothing. After all others nobody knows.
+  // An attempt that found the platform unavailable has changed nothing. The effect of all others is unknown.
   return outcomes.every((outcome) => outcome === "unavailable")
     ? undefined
     : "the publish may have reached the store, so it cannot be cancelled: it ends when the store's platform answers, then the draft can be changed and published again"

@@ -1,5 +1,5 @@
 import { Duration } from "effect"
-import { delayedCode, isDelayed, type PublishError } from "../model/PublishState.ts"
+import { delayedCode, delayOf, isDelayed, type PublishError } from "../model/PublishState.ts"
 import { toMillis } from "../model/Timestamp.ts"
 import type { PlatformFailure, PlatformOutcomeUnknown, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import type { ClaimedPublication } from "./PublicationClaim.ts"
@@ -40,13 +40,21 @@ export const toPublishError = (error: PlatformUnavailable | PlatformOutcomeUnkno
   message: error.message
 })
 
+/** The sentence that says how long a publish is tried again. */
+const toPromise = (limit: Duration.Duration) => {
+  const hours = Math.floor(Duration.toHours(limit))
+  return `The publish is tried again for up to ${hours > 1 ? `${hours} hours` : `${Math.ceil(Duration.toMinutes(limit))} minutes`}.`
+}
+
+/** `limit`: how long attempts do not count. */
 export const toDelayedError = (
   { message }: PlatformUnavailable | PlatformOutcomeUnknown,
-  { outageLimit }: PublishingOptions
-): PublishError => ({
-  code: delayedCode,
-  message: `${message} The publish is tried again for up to ${Math.ceil(Duration.toHours(outageLimit))} hours.`
-})
+  limit: Duration.Duration
+): PublishError => ({ code: delayedCode, message: `${message} ${toPromise(limit)}` })
+
+/** Whether the last attempt of a publication was delayed with the same limit. */
+export const isDelayedFor = ({ error }: ClaimedPublication, limit: Duration.Duration): boolean =>
+  delayOf(error)?.endsWith(toPromise(limit)) === true
 
 /** Failures that do not depend on what is published. */
 const ofPlatform: ReadonlySet<PlatformFailure> = new Set(["suspended", "throttled", "transport"])
@@ -67,14 +75,15 @@ export const mayBeOutage = ({ reason }: PlatformUnavailable | PlatformOutcomeUnk
 /** The error of the last attempt that counts as one; null: it is not known. */
 export const countedErrorOf = ({ error }: ClaimedPublication): PublishError | null => (isDelayed(error) ? null : error)
 
-/** The last error of a publication, with the number of attempts that count. After an outage of hours: with the hours since the request. */
+/** The last error of a publication, with the number of attempts that count. If others did not count: with the time since the request. */
 export const toFinalError = (
   { code, message }: PublishError,
   attempts: number,
   claimed: ClaimedPublication
 ): PublishError => {
-  const hours = claimed.givenBack === 0 ? 0 : Math.floor(secondsWaited(claimed) / 3_600)
-  const tried = hours > 1 ? `for ${hours} hours` : `${attempts} ${attempts === 1 ? "time" : "times"}`
+  const minutes = claimed.givenBack === 0 ? 0 : Math.floor(secondsWaited(claimed) / 60)
+  const waited = minutes >= 120 ? `${Math.floor(minutes / 60)} hours` : `${minutes} minutes`
+  const tried = minutes > 1 ? `for ${waited}` : `${attempts} ${attempts === 1 ? "time" : "times"}`
   return { code, message: `${message} Tried ${tried}.` }
 }
 

@@ -138,6 +138,23 @@ const makeCancelStep = Effect.gen(function* () {
     })
 })
 
+/** Waits for the publishes to a store that were requested until a time. Undefined: all have ended. */
+const makeWaitUntil = Effect.map(
+  PublicationsRepo,
+  (repo) => (accountId: AccountId, storeId: StoreId, until: Timestamp) =>
+    Effect.map(repo.pendingUntil(accountId, storeId, until), ({ count, delay }) => {
+      if (count === 0) return undefined
+      return delay === null
+        ? ({ _tag: "Wait", why: `the outcomes of publishes (${count} left)`, seconds: lookSeconds } as const)
+        : ({
+            _tag: "Wait",
+            why: `the outcomes of publishes (${count} left); the store's platform does not answer`,
+            isForPlatform: true,
+            seconds: lookSecondsInOutage
+          } as const)
+    })
+)
+
 /** The kinds of jobs that request publishes to a store and wait for their outcomes, or cancel them. */
 export const makePublishJobKinds = Effect.gen(function* () {
   const importLock = yield* ImportLockRepo
@@ -147,6 +164,7 @@ export const makePublishJobKinds = Effect.gen(function* () {
   const foundStep = yield* makeFoundStep
   const namedStep = yield* makeNamedStep
   const cancelStep = yield* makeCancelStep
+  const waitUntil = yield* makeWaitUntil
 
   /** A job waits for an import, and stops if the store is gone. */
   const orStop = <Cursor>(
@@ -167,19 +185,6 @@ export const makePublishJobKinds = Effect.gen(function* () {
           new JobStopped({ why: message, next: "Link the store with a platform, then resume the job." })
       })
     )
-
-  /** Waits for the publishes to a store that were requested until a time. Undefined: all have ended. */
-  const waitUntil = (accountId: AccountId, storeId: StoreId, until: Timestamp) =>
-    Effect.map(repo.pendingUntil(accountId, storeId, until), ({ count, delay }) => {
-      if (count === 0) return undefined
-      return delay === null
-        ? ({ _tag: "Wait", why: `the outcomes of publishes (${count} left)`, seconds: lookSeconds } as const)
-        : ({
-            _tag: "Wait",
-            why: `the outcomes of publishes (${count} left); the store's platform does not answer`,
-            seconds: lookSecondsInOutage
-          } as const)
-    })
 
   const waiting = anyKind({
     name: "publish_waiting",

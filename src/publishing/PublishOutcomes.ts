@@ -6,6 +6,7 @@ import { HistoryRepo } from "../drafts/HistoryRepo.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { type EntityId, PublicationId, type StoreId } from "../model/Ids.ts"
 import { isDelayed, type PublishError } from "../model/PublishState.ts"
+import type { PlatformOutcomeUnknown, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import type { Published } from "../platform/Publication.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { mintId } from "../runtime/Identifiers.ts"
@@ -22,7 +23,7 @@ import {
 } from "./PublicationContent.ts"
 import type { AttemptOutcome, PublishAttempt } from "./PublicationRecord.ts"
 import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
-import { countAttempts, interrupted, outcomeUnknown } from "./PublishFailures.ts"
+import { countAttempts, interrupted, isDelayedFor, outcomeUnknown, toDelayedError } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
 import { loseGonePictures } from "./VariantPicture.ts"
@@ -43,7 +44,7 @@ export type PublicationOutcome =
 /** The codes of failures after which it is not known whether the store has taken values. */
 const unknownCodes: ReadonlySet<string> = new Set([outcomeUnknown, interrupted])
 
-/** The outcomes of attempts after which it is not known either. Later attempts may have failed for another reason. */
+/** The outcomes of earlier attempts after which it is not known either, although a later attempt may have failed for another reason. */
 const unknownOutcomes: ReadonlySet<AttemptOutcome> = new Set(["unknown", "interrupted", "lost"])
 
 /** Whether the store may have taken values of a failed publication. */
@@ -189,7 +190,7 @@ export const makeFinishPublication = Effect.gen(function* () {
         ],
         Effect.gen(function* () {
           yield* Effect.forEach(following, (each) => repo.insert(accountId, each))
-          // The history has the requests of entities that were left out already.
+          // Entities that were left out have their request in the history already.
           const takenBack = following.filter((each) => each.entityId === entityId)
           yield* history.recordPublishes(accountId, actor, dropId, [
             ...toPublishEvents({ ...claimed, content }, entityIds.filter(isThere), action, error).map((event) =>
@@ -208,8 +209,8 @@ export const makeFinishPublication = Effect.gen(function* () {
     transaction.run(saveOutcome(claimed, content, end, outcome)).pipe(
       Effect.tap((isSaved) => Effect.sync(() => isSaved && metrics.publishAttempts.of(end.outcome).add(1))),
       Effect.tap((isSaved) => (isSaved ? faults.at("settled") : Effect.void)),
-      // The platform answers again, so no other publish need wait until its pause ends. Only after one that met the outage itself: it is
-      // among the first to be tried again, and many others may have been requested in the outage.
+      // The platform answers again, so the other delayed publishes of the store are tried at once. Only a publish that was tried
+      // in the outage does this: it is tried again first, and each of the others would repeat the statement for nothing.
       Effect.tap((isSaved) =>
         isSaved && outcome._tag === "Published" && isDelayed(claimed.error) && claimed.givenBack > 0
           ? transaction.run(repo.hasten(claimed.accountId, claimed.storeId, null))
@@ -289,20 +290,25 @@ export const makePostponePublication = (options: PublishingOptions) =>
         )
       },
       /**
-       * Delays the next attempt because the store's whole platform does not answer. This attempt does not count. `entityIds`: the entities
-       * whose versions get the error.
+       * Delays the next attempt because the store's whole platform does not answer, or takes no writes. This attempt does not count.
+       * `isAlone`: only this publish waits. `entityIds`: the entities whose versions get the error.
        */
       delay: (
         claimed: ClaimedPublication,
         ended: AttemptEnd,
-        error: PublishError,
+        failure: PlatformUnavailable | PlatformOutcomeUnknown,
+        isAlone: boolean,
         entityIds: ReadonlyArray<EntityId>
       ) => {
+        const limit = isAlone ? options.aloneLimit : options.outageLimit
+        const error = toDelayedError(failure, limit)
         const pause = Math.max(growing(claimed.attempts), ended.reason === "suspended" ? longest : 0)
         const save = (delaySeconds: number) => {
-          const saveAttempt = repo.meetOutage(claimed, ended, error, delaySeconds)
-          // Only once in an outage, because the versions keep the error, and each write takes locks.
-          return isDelayed(claimed.error) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
+          const saveAttempt = isAlone
+            ? repo.postpone(claimed, ended, error, delaySeconds, { isCounted: false })
+            : repo.meetOutage(claimed, ended, error, delaySeconds)
+          // Only once for each limit, because the versions keep the error, and each write takes locks.
+          return isDelayedFor(claimed, limit) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
         }
         return end(save, ended.outcome, error, Math.min(outageFactor * longest, pause))
       }

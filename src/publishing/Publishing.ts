@@ -7,15 +7,13 @@ import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { makePublishCancels } from "./PublishCancels.ts"
 import { defaultPublishingOptions, type PublishingOptions } from "./PublishingOptions.ts"
 import { makeRunQueue, makeWaitForOutcomes } from "./PublishQueue.ts"
+import { makePublishReads } from "./PublishReads.ts"
 import { makePublishRequests } from "./PublishRequests.ts"
 import { makePublishSignal } from "./PublishSignal.ts"
 
 export { firstPlace, type PendingPlace, type RequestedBatch } from "./PendingRequests.ts"
 export { defaultPublishingOptions, type PublishingOptions } from "./PublishingOptions.ts"
 export type { PublishPreview } from "./PublishRequests.ts"
-
-/** Maximum number of failures in one list. */
-const maxFailures = 100
 
 const make = (options: PublishingOptions) =>
   Effect.gen(function* () {
@@ -24,6 +22,7 @@ const make = (options: PublishingOptions) =>
     const requests = yield* makePublishRequests(signal)
     const { adopt, countPending, listWaiting, requestBatch, requestEach } = yield* makePendingRequests(requests)
     const cancels = yield* makePublishCancels(signal)
+    const reads = yield* makePublishReads
     const runQueue = yield* makeRunQueue(options, signal)
     const waitForOutcomes = yield* makeWaitForOutcomes(signal)
 
@@ -52,22 +51,12 @@ const make = (options: PublishingOptions) =>
        * values before are published again. `endsAt`: if an outage lasts until then, the publish fails.
        */
       requestValues: Effect.fn("Publishing.requestValues")(requests.requestValues),
-      /** The products among these entities. They are requested before their variants, which show only pictures that the store has for the product. */
-      productsIn: Effect.fn("Publishing.productsIn")(function* (ids: ReadonlyArray<EntityId>) {
-        const { accountId } = yield* CurrentActor
-        const entities = yield* repo.entities(accountId, ids)
-        return new Set(entities.flatMap(({ id, kind }) => (kind === "product" ? [id] : [])))
-      }),
       ...cancels,
+      ...reads,
       /** Counts entities whose draft is unpublished on this store, by kind. NotFound: no such store. */
       pending: Effect.fn("Publishing.pending")(countPending),
       /** The first of them that are not requested yet, products first. NotFound: no such store. */
       waiting: Effect.fn("Publishing.waiting")(listWaiting),
-      /** Why publishes to a store of the actor's account wait for its platform; null: none does. */
-      delay: Effect.fn("Publishing.delay")(function* (storeId: StoreId) {
-        const { accountId } = yield* CurrentActor
-        return (yield* repo.pendingUntil(accountId, storeId, null)).delay
-      }),
       /**
        * Requests a publish of a batch of a store's unpublished drafts, beginning at a place, for a job. Products come first; they
        * include their variants and media. The kinds that need live products follow in later batches. Refused entities are
@@ -82,24 +71,6 @@ const make = (options: PublishingOptions) =>
        * or have none of these kinds. Refusals as for `requestPending`.
        */
       requestEach: Effect.fn("Publishing.requestEach")(requestEach),
-      /** The publications of the actor's account with these ids, oldest first. */
-      find: Effect.fn("Publishing.find")(function* (ids: ReadonlyArray<PublicationId>) {
-        const { accountId } = yield* CurrentActor
-        return yield* repo.find(accountId, ids)
-      }),
-      /**
-       * Failed publishes without a newer request, most recent failure first. `limit` is 1 to 100; other limits are clamped. The
-       * number of attempts and the end are known for 30 days.
-       */
-      failures: Effect.fn("Publishing.failures")(function* (limit: number) {
-        const { accountId } = yield* CurrentActor
-        return yield* repo.failures(accountId, Math.min(Math.max(limit, 1), maxFailures))
-      }),
-      /** The attempts of a publication, in order. */
-      attempts: Effect.fn("Publishing.attempts")(function* (id: PublicationId) {
-        const { accountId } = yield* CurrentActor
-        return yield* repo.attempts(accountId, id)
-      }),
       /**
        * Runs these publications in this process, in addition to other workers, and waits for their outcomes. Calls `report` as
        * `outcomes` does.

@@ -15,6 +15,11 @@ export interface PublishingOptions {
    * count as all others.
    */
   readonly outageLimit: Duration.Duration
+  /**
+   * How long the attempts of a publication do not count that fails alone, though the platform can be read: it may take no writes, or fail
+   * for this record.
+   */
+  readonly aloneLimit: Duration.Duration
   /** Number of attempts whose process may die. They count neither as sending nor as reading back. */
   readonly maxLost: number
   /** Maximum delay before the second attempt. It doubles with each further attempt, up to `longestDelay`. */
@@ -35,6 +40,7 @@ export const defaultPublishingOptions: PublishingOptions = {
   maxPushes: 6,
   maxReadings: 6,
   outageLimit: Duration.hours(24),
+  aloneLimit: Duration.minutes(15),
   maxLost: 10,
   firstDelay: Duration.seconds(1),
   longestDelay: Duration.minutes(1),

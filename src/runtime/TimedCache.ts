@@ -2,8 +2,8 @@ import { Cache, Duration, Effect } from "effect"
 import { monotonicMillis } from "./MonotonicClock.ts"
 
 /**
- * A cache that keeps a value for a time of the monotonic clock. The limits of `Cache` are times of day: after the system's clock is set back,
- * it keeps values as much longer. Callers of one key share a look-up. A failed one is not kept.
+ * A cache that keeps a value for a time of the monotonic clock. The limits of `Cache` are times of day: if the system's clock is set back,
+ * it keeps values longer by as much. Callers of one key share a look-up. A failed one is not kept.
  */
 export const makeTimedCache = <Key, Value, Error, R>(options: {
   readonly capacity: number

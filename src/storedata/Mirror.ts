@@ -17,9 +17,9 @@ const make = Effect.gen(function* () {
   const existing = yield* DefinitionsRepo
   const repo = yield* MirrorRepo
 
-  const toStaged = (given: MirrorItem) =>
+  const toStaged = (rawItem: MirrorItem) =>
     Effect.gen(function* () {
-      const item = normal(given)
+      const item = normal(rawItem)
       if (!isKeepable(item)) return yield* new PlatformUnavailable({ reason: "nonsense" })
       return { id: yield* mintId(RecordId), name: nameOf(item), item }
     })

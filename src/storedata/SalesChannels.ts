@@ -63,8 +63,8 @@ const make = Effect.gen(function* () {
       const { domain, platform } = found.value.store
       if (!hasChannelChoice(registry.find(platform)))
         return yield* ValidationFailed.at("channels", `cannot be chosen on ${domain}: its platform decides`)
-      const known = new Set(ids === null ? [] : (yield* ofStore(storeId)).map(({ id }) => id))
-      const unknown = ids?.find((id) => !known.has(id))
+      const channelIds = new Set(ids === null ? [] : (yield* ofStore(storeId)).map(({ id }) => id))
+      const unknown = ids?.find((id) => !channelIds.has(id))
       if (unknown !== undefined)
         return yield* ValidationFailed.at("channels", `${domain} has no sales channel ${unknown}`)
       return yield* stores.keepNewRecordChannels(accountId, storeId, ids === null ? null : [...new Set(ids)], before)

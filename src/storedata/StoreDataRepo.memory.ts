@@ -7,7 +7,7 @@ import { JsonText } from "../model/JsonText.ts"
 import * as Mirrored from "./MirroredRecords.memory.ts"
 import { StoreDataRepo } from "./StoreDataRepo.ts"
 
-const among = (mirrored: Mirrored.OfAccount, stores: ReadonlyArray<StoreId> | null) =>
+const ofStores = (mirrored: Mirrored.OfAccount, stores: ReadonlyArray<StoreId> | null) =>
   stores === null ? mirrored : mirrored.filter(({ storeId }) => stores.includes(storeId))
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
@@ -29,10 +29,10 @@ export const layerStoreDataRepoMemory = Layer.effect(
           )
         ),
       metaobjectDefinitions: (accountId, stores) =>
-        read(accountId, (mirrored) => Mirrored.metaobjectDefinitions(among(mirrored, stores))),
+        read(accountId, (mirrored) => Mirrored.metaobjectDefinitions(ofStores(mirrored, stores))),
       metaobjectEntries: (accountId, stores, definitionId) =>
         read(accountId, (all) => {
-          const mirrored = among(all, stores)
+          const mirrored = ofStores(all, stores)
           return Option.map(
             Option.fromNullable(Mirrored.metaobjectDefinitions(mirrored).find(({ id }) => id === definitionId)),
             ({ type }) =>

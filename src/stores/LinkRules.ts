@@ -41,13 +41,13 @@ export const newStore = (id: StoreId, domain: string): Store => ({
 })
 
 /** The store with the given values. If a main language is given, it is the only language. */
-export const storeOf = (given: NewStore & { readonly platform: string }, before: Store): Store => ({
+export const storeOf = (newStore: NewStore & { readonly platform: string }, before: Store): Store => ({
   ...before,
-  name: given.name?.trim() || before.name,
-  platform: given.platform,
-  primary_locale: given.primaryLocale ?? before.primary_locale,
-  locales: given.primaryLocale === undefined ? before.locales : [given.primaryLocale],
-  currency: given.currency ?? before.currency
+  name: newStore.name?.trim() || before.name,
+  platform: newStore.platform,
+  primary_locale: newStore.primaryLocale ?? before.primary_locale,
+  locales: newStore.primaryLocale === undefined ? before.locales : [newStore.primaryLocale],
+  currency: newStore.currency ?? before.currency
 })
 
 /** A store with the name, languages and currency that were read from it. */

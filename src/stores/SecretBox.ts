@@ -134,7 +134,7 @@ const make = Effect.gen(function* () {
     ? readKey(source.path)
     : Effect.succeed(source._tag === "None" ? Option.none() : secretKeyBytes(Redacted.value(source.key)))
 
-  const needed = Effect.gen(function* () {
+  const getKey = Effect.gen(function* () {
     const found = yield* existingKey
     if (Option.isSome(found)) return found.value
     if (source._tag !== "File") return yield* Effect.fail(null)
@@ -161,10 +161,10 @@ const make = Effect.gen(function* () {
 
   return {
     /** Creates the key if there is none. ValidationFailed: names the setting that is missing or wrong. */
-    ready: Effect.asVoid(needed),
+    ready: Effect.asVoid(getKey),
     /** Encrypts a secret. ValidationFailed: as for `ready`. */
     seal: (secret: Redacted.Redacted, owner: SecretOwner) =>
-      Effect.map(needed, (key) => encrypt(key, Redacted.value(secret), owner)),
+      Effect.map(getKey, (key) => encrypt(key, Redacted.value(secret), owner)),
     /** Decrypts a secret. SecretUnreadable: the key is missing or not the right one, or the secret was changed or has another owner. */
     open: (sealed: Uint8Array, owner: SecretOwner) =>
       Effect.gen(function* () {

@@ -20,7 +20,7 @@ export interface SavedSecret {
   readonly owner: SecretOwner
   readonly sealed: Uint8Array
   /** Saves the secret as it was encrypted again. False: it was replaced meanwhile, and nothing was saved. */
-  readonly replace: (again: Uint8Array) => Effect.Effect<boolean>
+  readonly replace: (reencrypted: Uint8Array) => Effect.Effect<boolean>
 }
 
 /**

@@ -208,12 +208,12 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
     const linkVerified = Effect.fnUntraced(function* (
       accountId: AccountId,
       adapter: PlatformDescription,
-      given: NewStore,
+      request: NewStore,
       storeId: StoreId
     ) {
-      const credentials = yield* credentialsOf(adapter, given)
+      const credentials = yield* credentialsOf(adapter, request)
       if (adapter.fields.length > 0) yield* secrets.ready
-      const { domain } = given
+      const { domain } = request
       const facts = yield* platforms.verify({ accountId, storeId, domain, platform: adapter.name, credentials })
       const { missingPermissions = [] } = facts
       if (!isValidStore(facts)) return yield* new PlatformUnavailable({ reason: "nonsense" })
@@ -246,27 +246,27 @@ const makeBeginLink = ({ beginJob, change }: Changes) =>
       )
     })
 
-    return Effect.fn("Stores.beginLink")(function* (given: NewStore) {
+    return Effect.fn("Stores.beginLink")(function* (request: NewStore) {
       const { accountId } = yield* CurrentActor
-      const domain = canonical(given.domain)
+      const domain = canonical(request.domain)
       if (!isDomain(domain)) return yield* ValidationFailed.at("domain", "must be a host name such as shop.example.com")
       const before = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
       // Before the transaction, which would wait for a transaction of the import.
       if (before?.isLinked === false && Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
-      const adapter = yield* platformOf(registry, given, domain, before?.store)
+      const adapter = yield* platformOf(registry, request, domain, before?.store)
       const id = before?.store.id ?? (yield* mintId(StoreId))
-      if (adapter?.isVerified) return yield* linkVerified(accountId, adapter, { ...given, domain }, id)
-      const credentials = adapter === null ? {} : yield* credentialsOf(adapter, given)
+      if (adapter?.isVerified) return yield* linkVerified(accountId, adapter, { ...request, domain }, id)
+      const credentials = adapter === null ? {} : yield* credentialsOf(adapter, request)
       const isSealed = Object.keys(credentials).length > 0
       if (isSealed) yield* secrets.ready
-      yield* checkStore(given)
+      yield* checkStore(request)
       const platform = adapter?.name ?? filesOnly
       return yield* change(accountId, (isLocked) =>
         Effect.gen(function* () {
           const existing = Option.getOrUndefined(yield* repo.findByDomain(accountId, domain))
           if (existing?.isLinked) return yield* ValidationFailed.at("domain", `${domain} is already linked`)
           if (existing !== undefined && isLocked) return yield* new PimLocked()
-          const store = storeOf({ ...given, domain, platform }, existing?.store ?? newStore(id, domain))
+          const store = storeOf({ ...request, domain, platform }, existing?.store ?? newStore(id, domain))
           yield* repo.link(accountId, store)
           if (isSealed && adapter !== null) {
             const sealed = yield* secrets.seal(toText(adapter, credentials), { accountId, storeId: store.id })
@@ -295,9 +295,9 @@ const makeBeginUnlink = ({ beginJob, change }: Changes) =>
         if (Option.isSome(job)) yield* Effect.ignore(jobs.command("cancel", job.value.id))
       })
 
-    return Effect.fn("Stores.beginUnlink")(function* (given: string) {
+    return Effect.fn("Stores.beginUnlink")(function* (rawDomain: string) {
       const { accountId } = yield* CurrentActor
-      const domain = canonical(given)
+      const domain = canonical(rawDomain)
       const before = yield* repo.findByDomain(accountId, domain)
       if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
       // Before the import lock, because a step of such a job locks its job first and then waits for that lock.

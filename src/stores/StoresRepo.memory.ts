@@ -13,7 +13,7 @@ declare module "../database/MemoryStore.memory.ts" {
   interface MemoryAccount {
     /** Encrypted credentials of linked stores. */
     readonly credentials: ReadonlyMap<StoreId, Uint8Array>
-    /** The last tests of these credentials. */
+    /** The last test of each store's credentials. */
     readonly credentialTests: ReadonlyMap<StoreId, CredentialTest>
     /** Domains of stores that are reserved for the account. */
     readonly reservedDomains: ReadonlySet<string>
@@ -55,7 +55,7 @@ const credentialsIn = (
         ? {
             ...account,
             credentials: new Map(account.credentials).set(id, sealed),
-            credentialTests: without(account.credentialTests, id)
+            credentialTests: withoutStore(account.credentialTests, id)
           }
         : account
     ),
@@ -126,7 +126,7 @@ export const layerStoresRepoMemory = Layer.effect(
           yield* updateAccount(memory, accountId, ({ newRecordChannels, ...rest }) => ({
             ...rest,
             newRecordChannels:
-              channels === null ? without(newRecordChannels, id) : new Map(newRecordChannels).set(id, channels)
+              channels === null ? withoutStore(newRecordChannels, id) : new Map(newRecordChannels).set(id, channels)
           }))
           return true
         }),
@@ -153,7 +153,7 @@ export const layerStoresRepoMemory = Layer.effect(
         updateAccount(memory, accountId, (account) => ({
           ...account,
           stores: new Map(account.stores).set(store.id, store),
-          unlinkedStores: without(account.unlinkedStores, store.id)
+          unlinkedStores: withoutStore(account.unlinkedStores, store.id)
         })),
       unlink: (accountId, id) =>
         updateAccount(memory, accountId, (account) => {
@@ -162,9 +162,9 @@ export const layerStoresRepoMemory = Layer.effect(
             ? account
             : {
                 ...account,
-                stores: without(account.stores, id),
-                credentials: without(account.credentials, id),
-                credentialTests: without(account.credentialTests, id),
+                stores: withoutStore(account.stores, id),
+                credentials: withoutStore(account.credentials, id),
+                credentialTests: withoutStore(account.credentialTests, id),
                 reservedDomains: new Set([...account.reservedDomains].filter((domain) => domain !== store.domain)),
                 unlinkedStores: new Map(account.unlinkedStores).set(id, store)
               }
@@ -213,17 +213,17 @@ const countsOf = (account: MemoryAccount | undefined): ReadonlyMap<StoreId, Publ
   const linked = versions.filter(({ storeId }) => account?.stores.has(storeId))
   return new Map(
     [...new Set(linked.map(({ storeId }) => storeId))].map((id) => {
-      const here = linked.filter(({ storeId }) => storeId === id)
-      const standing = (status: PublishStatus) =>
-        here.filter(({ lastPublishStatus }) => lastPublishStatus === status).length
+      const storeVersions = linked.filter(({ storeId }) => storeId === id)
+      const countWith = (status: PublishStatus) =>
+        storeVersions.filter(({ lastPublishStatus }) => lastPublishStatus === status).length
       return [
         id,
         {
-          neverPublished: standing("never_published"),
-          pending: standing("pending"),
-          published: standing("published"),
-          failed: standing("failed"),
-          pendingPublish: here.filter(({ pendingPublish }) => pendingPublish).length
+          neverPublished: countWith("never_published"),
+          pending: countWith("pending"),
+          published: countWith("published"),
+          failed: countWith("failed"),
+          pendingPublish: storeVersions.filter(({ pendingPublish }) => pendingPublish).length
         }
       ]
     })
@@ -251,7 +251,7 @@ const entitiesOn = (account: MemoryAccount | undefined, id: StoreId) =>
     .filter(({ versions }) => versions.some(({ storeId }) => storeId === id))
     .sort((left, right) => (left.id < right.id ? -1 : 1))
 
-const without = <A>(all: ReadonlyMap<StoreId, A>, id: StoreId): ReadonlyMap<StoreId, A> => {
+const withoutStore = <A>(all: ReadonlyMap<StoreId, A>, id: StoreId): ReadonlyMap<StoreId, A> => {
   const others = new Map(all)
   others.delete(id)
   return others

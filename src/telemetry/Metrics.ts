@@ -224,6 +224,12 @@ export const metrics = {
     "result"
   ).preset("accepted", "refused", "unanswered", "blocked"),
 
+  mailAttempts: counter(
+    "catalog_mail_attempts_total",
+    "Attempts to send a mail. sent: the mail server has it. unavailable: the server was not reached, or refused the mail for now. settings: it refused the sign-in of SMTP_URL. refused: it refused the mail for good.",
+    "outcome"
+  ).preset("sent", "unavailable", "settings", "refused"),
+
   backlogRead: gauge(
     "catalog_backlog_read",
     "1: the catalog_publishes, catalog_drops, catalog_imports, catalog_jobs and catalog_webhook metrics are current, without accounts whose node does not answer. 0: they could not be read in time and are old."

@@ -21,5 +21,6 @@ export {
   type PlatformUnderTest,
   type ShopFailure,
   type ShopSections,
+  type StaffRecord,
   type TestShop
 } from "./platform/PlatformUnderTest.ts"

@@ -72,7 +72,7 @@ export const ClaimedWebhook = Schema.Struct({
   failingSeconds: Schema.Number,
   /** Why the last delivery failed, or null. */
   problem: Schema.NullOr(Schema.String),
-  /** Whether changes are set aside and wait. */
+  /** Whether changes were set aside and wait for another attempt. */
   hasWaiting: Schema.Boolean
 })
 export type ClaimedWebhook = typeof ClaimedWebhook.Type

@@ -26,7 +26,7 @@ const pauseSeconds = 5
 
 /**
  * Delivers the changes of a batch: of different entities at the same time, of one entity in order. The change with the smallest number
- * is always next. Otherwise, if the time of the turn is over, changes far behind the new position would be delivered again.
+ * is always next: when the turn ends, all changes after the first undelivered one are delivered again, so few should be delivered by then.
  */
 const deliverAll = (
   batch: DeliveryBatch,

@@ -36,7 +36,7 @@ describe("look-ups that share a run", () => {
     })
   )
 
-  it.scopedLive("planted fault: without repeated look-ups, such a run delays all callers", () =>
+  it.scopedLive("planted fault: without repeated look-ups, a run that never ends delays all callers", () =>
     Effect.gen(function* () {
       const patient = yield* makeCoalesced(lookUps([0], []), { patienceMillis: 99_999_999 })
       const waiting = yield* Effect.forEach(["a", "b"], (key) => Effect.fork(patient(key)))

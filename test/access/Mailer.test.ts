@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Layer, Option, Redacted, TestClock } from "effect"
+import { Context, Deferred, Duration, Effect, Layer, Metric, MetricState, Option, Redacted, TestClock } from "effect"
 import { type Delivery, Mailer } from "../../src/access/Mailer.ts"
+import { freePort } from "../support/FreePort.ts"
 import { mailServer } from "../support/MailServer.ts"
 
 const mail = { to: "ada@example.com", subject: "Invitation", text: "A link.", language: "en" }
@@ -71,4 +72,46 @@ it.scoped(
       assert.deepStrictEqual(stored.slice(4), ["waiting", "waiting", "waiting", "sent", "sent"])
       assert.lengthOf(server.mails, 1)
     })
+)
+
+const counted = Effect.sync(() =>
+  Object.fromEntries(
+    Metric.unsafeSnapshot().flatMap(({ metricKey, metricState }) =>
+      metricKey.name === "catalog_mail_attempts_total" && MetricState.isCounterState(metricState)
+        ? metricKey.tags.map(({ value }) => [value, Number(metricState.count)] as const)
+        : []
+    )
+  )
+)
+
+it.scopedLive("each attempt is counted by its outcome", () =>
+  Effect.gen(function* () {
+    const server = yield* mailServer
+    const from = "catalog@example.com"
+    const sendTo = (url: string) =>
+      Effect.flatMap(
+        Effect.map(Layer.build(Mailer.layer(Option.some({ url: Redacted.make(url), from }))), Context.get(Mailer)),
+        ({ sendOnce }) => sendOnce(mail, crypto.randomUUID())
+      )
+    const here = `smtp://127.0.0.1:${server.port}`
+    const before = yield* counted
+    yield* sendTo(here)
+    for (const refusal of ["450 4.7.1 try again later", "550 5.1.1 no such user", "550 5.1.1 no such user"]) {
+      server.refusal = refusal
+      yield* sendTo(here)
+    }
+    server.refusal = "535 5.7.8 wrong password"
+    yield* sendTo(`smtp://ada:secret@127.0.0.1:${server.port}`)
+    yield* sendTo(`smtp://127.0.0.1:${yield* Effect.promise(freePort)}`)
+    const after = yield* counted
+    assert.deepStrictEqual(
+      Object.entries(after).map(([outcome, count]) => [outcome, count - (before[outcome] ?? 0)]),
+      [
+        ["sent", 1],
+        ["unavailable", 2],
+        ["settings", 1],
+        ["refused", 2]
+      ]
+    )
+  })
 )

@@ -51,7 +51,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         )
         assert.strictEqual(
           yield* said("draft", "set", id.toUpperCase(), "--revision", "2", "title=A = b"),
-          "Nothing changed: draft revision 2."
+          "Nothing changed: the draft still has revision 2."
         )
         const values = file("values.json", JSON.stringify({ description_html: "<p>two\nlines</p>", vendor: "Tern" }))
         assert.strictEqual(
@@ -161,7 +161,7 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         for (const [content, rule] of [
           ["{", "is not JSON"],
           ["[]", 'must hold one object, {"key": "text", "other": null}'],
-          ['{"title": 1}', 'must hold text or null for "title"'],
+          ['{"title": 1}', 'must have a text or null as the value of "title"'],
           [Buffer.from([0x22, 0xff, 0x22]), "is not valid UTF-8"]
         ] as const) {
           const path = file("wrong.json", content)

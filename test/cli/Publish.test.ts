@@ -317,4 +317,79 @@ describe.skipIf(!serverAnswers)("publishing on the command line", () => {
       })
     )
   })
+
+  layer(layerServerUrl, { excludeTestServices: true })((it) => {
+    it.effect("--all follows the job of a command that was stopped without a server", () =>
+      Effect.gen(function* () {
+        const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
+        const { json, run } = commandsWith({ DATABASE_URL })
+        const account = String((yield* json("account", "create", "--name", "Mine")).account_id)
+        yield* json("store", "link", europe, "--platform", "demo")
+        yield* json("store", "link", "files.example")
+        const export_ = join(folder, "stopped.csv")
+        writeFileSync(export_, "Handle,Title,Variant SKU,Variant Price\nhat,Hat,H-1,5.00\n")
+        yield* json("import", "csv", export_, "--store", "files.example", "--accept")
+        yield* json("store-version", "add", "hat", "--store", europe)
+        yield* json("platform", "fail", "--store", europe, "--kind", "error")
+        const toldOf = (job: unknown, title: string) =>
+          `${title} to ${europe}: follows the open job ${job}, which was begun before. Run the command again for what was changed since.`
+
+        const child = startCatalog(["publish", "--all", "--store", europe], { DATABASE_URL })
+        const ended = once(child, "close")
+        // Between two attempts, so that none of them is interrupted.
+        const paused = Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `UPDATE publication SET next_attempt_at = 'infinity'
+             WHERE claim IS NULL AND error ->> 'code' = 'PUBLISH_DELAYED' RETURNING id`
+          )
+        )
+        yield* Effect.repeat(paused, { until: (rows) => rows.length > 0, schedule: Schedule.spaced("50 millis") })
+        child.kill("SIGINT")
+        yield* Effect.promise(() => ended)
+        const open = (yield* json("jobs", "list")).jobs as ReadonlyArray<Json>
+        const requesting = open.find(({ kind }) => kind === "publish_waiting")
+        assert(requesting !== undefined)
+        assert.strictEqual(requesting.state, "queued")
+
+        // A command that cancels, and that was stopped before its first step.
+        yield* json("jobs", "cancel", String(requesting.id))
+        yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `INSERT INTO job (account_id, id, kind, title, subject, state, input, actor, author)
+             SELECT s.account_id, '${nobody}', 'publish_cancel', 'Cancel the publishes to ${europe}', s.id, 'queued',
+                    jsonb_build_object('storeId', s.id, 'until', rfc3339(app_now())),
+                    '{"_tag":"Cli","accountId":"${account}"}', '{"kind":"cli","id":null,"name":null}'
+             FROM store s WHERE s.domain = '${europe}'`
+          )
+        )
+        const cancels = yield* run("publish", "--all", "--cancel", "--json")
+        assert.strictEqual(cancels.code, 0, cancels.stderr)
+        const { jobs: cancelling } = JSON.parse(cancels.stdout) as { readonly jobs: ReadonlyArray<Json> }
+        assert.deepStrictEqual(
+          cancelling.map(({ id, result, state }) => [id, state, result]),
+          [[nobody, "done", { cancelled: 1, refused: 0 }]]
+        )
+        assert.include(cancels.stderr.split("\n"), toldOf(nobody, "Cancel the publishes"))
+
+        // The job of a command that publishes.
+        yield* json("platform", "repair", "--store", europe)
+        yield* Effect.promise(() =>
+          query(
+            DATABASE_URL,
+            `UPDATE job SET state = 'queued', ended_at = NULL, due_at = app_now() WHERE id = '${requesting.id}'`
+          )
+        )
+        const publishes = yield* run("publish", "--all", "--json")
+        assert.strictEqual(publishes.code, 0, publishes.stderr)
+        const { jobs } = JSON.parse(publishes.stdout) as { readonly jobs: ReadonlyArray<Json> }
+        assert.deepStrictEqual(
+          jobs.map(({ id, state }) => [id, state]),
+          [[requesting.id, "done"]]
+        )
+        assert.include(publishes.stderr.split("\n"), toldOf(requesting.id, "Publish all changes"))
+      })
+    )
+  })
 })

@@ -57,6 +57,7 @@ describe("settings", () => {
         lookUpPatience: Duration.seconds(60),
         registrationsPerHour: 100,
         clientMetadataHosts: [],
+        platformModules: [],
         webhookPrivateHosts: [],
         eventBounds: { perAccount: 100, perSession: 8 },
         mail: Option.none(),

@@ -39,7 +39,7 @@ describe("the exit code", () => {
     assert.deepStrictEqual([status, stderr], [1, "stdout cannot be written: the disk is full.\n"])
   })
 
-  it("of a stopped service is 0, also after options of every command", () => {
+  it("of a stopped service is 0, also with global options before `serve`", () => {
     assert.strictEqual(codeOf(["serve"], interrupted, "SIGTERM"), 0)
     assert.strictEqual(codeOf(["--log-level", "debug", "serve"], interrupted, "SIGTERM"), 0)
   })

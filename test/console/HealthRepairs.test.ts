@@ -167,32 +167,34 @@ layer(PagesServer, { excludeTestServices: true })("the forms that repair issues"
     })
   )
 
-  it.effect("the list of one field has only that field; the value of the catalog is shown and not saved", () =>
-    Effect.gen(function* () {
-      const { a, actor, b, one } = yield* aShop
-      yield* Effect.gen(function* () {
-        const tent = yield* anEntity("product", { title: "Tent", ...whole, product_type: "" }, { on: [a, b] })
-        const stove = yield* anEntity("product", { title: "Stove", ...whole, vendor: "Fell" }, { on: [a, b] })
-        yield* set(stove, { vendor: "" }, b.id)
-        yield* scan("completeness")
-        const rowsIn = (text: string) =>
-          Object.entries(sectionsOf(text, fill).hidden).filter(([name]) => name.startsWith("row-"))
-        assert.lengthOf(rowsIn((yield* one.open(required)).text), 3)
-        const { text } = yield* one.open(vendors)
-        assert.deepStrictEqual(
-          rowsIn(text).map(([, row]) => String(row).split("|").at(-1)),
-          ["vendor", "vendor"]
-        )
-        assert.match(text, /<input name="value-\d" [^>]*\bvalue placeholder="Catalog: Fell"/)
-        const { hidden } = sectionsOf(text, fill)
-        const answer = yield* one.send(fill, vendors, {
-          [`value-${rowOf(hidden, tent, "vendor")}`]: "Tarn",
-          [`where-${rowOf(hidden, tent, "vendor")}`]: "catalog"
-        })
-        assert.strictEqual(answer.headers.get("location"), `${vendors}&repaired=1`)
-        assert.strictEqual(yield* valueOf(stove, b.id, "vendor"), "")
-      }).pipe(actingAs(actor))
-    })
+  it.effect(
+    "the list of one field has no other fields; the canonical value is shown beside an empty override, and is not saved",
+    () =>
+      Effect.gen(function* () {
+        const { a, actor, b, one } = yield* aShop
+        yield* Effect.gen(function* () {
+          const tent = yield* anEntity("product", { title: "Tent", ...whole, product_type: "" }, { on: [a, b] })
+          const stove = yield* anEntity("product", { title: "Stove", ...whole, vendor: "Fell" }, { on: [a, b] })
+          yield* set(stove, { vendor: "" }, b.id)
+          yield* scan("completeness")
+          const rowsIn = (text: string) =>
+            Object.entries(sectionsOf(text, fill).hidden).filter(([name]) => name.startsWith("row-"))
+          assert.lengthOf(rowsIn((yield* one.open(required)).text), 3)
+          const { text } = yield* one.open(vendors)
+          assert.deepStrictEqual(
+            rowsIn(text).map(([, row]) => String(row).split("|").at(-1)),
+            ["vendor", "vendor"]
+          )
+          assert.match(text, /<input name="value-\d" [^>]*\bvalue placeholder="Catalog: Fell"/)
+          const { hidden } = sectionsOf(text, fill)
+          const answer = yield* one.send(fill, vendors, {
+            [`value-${rowOf(hidden, tent, "vendor")}`]: "Tarn",
+            [`where-${rowOf(hidden, tent, "vendor")}`]: "catalog"
+          })
+          assert.strictEqual(answer.headers.get("location"), `${vendors}&repaired=1`)
+          assert.strictEqual(yield* valueOf(stove, b.id, "vendor"), "")
+        }).pipe(actingAs(actor))
+      })
   )
 
   it.effect("an invalid value is refused at its field, and the typed values are kept", () =>

@@ -1,5 +1,11 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
+import { countName } from "../../src/console/jobs/JobWords.tsx"
+import { wordsIn } from "../../src/console/languages/Words.tsx"
+import { JobCount } from "../../src/jobs/Job.ts"
+import { Jobs } from "../../src/jobs/Jobs.ts"
+import { JobsRepo } from "../../src/jobs/JobsRepo.ts"
+import { actingAs } from "../../src/testing/index.ts"
 import { ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
 import { aFailure, aMerchant, csrfOf } from "./Merchant.ts"
 import { assertPage } from "./WholePage.ts"
@@ -110,6 +116,41 @@ layer(PagesServer, { excludeTestServices: true })((it) => {
           ...({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const)
         }).format(Date.parse(at))
         assert.strictEqual(time, `${written} Asia/Dubai`)
+      })
+    )
+
+  for (const [language, product, item] of [
+    ["de", "Produkt", "Eintrag"],
+    ["zh", "商品", "条目"],
+    ["ar", "منتج", "العنصر"]
+  ] as const)
+    it.effect(`the page of a job names all counts and the kinds of refused items in ${language}`, () =>
+      Effect.gen(function* () {
+        const { accountId, actor, cookie } = yield* aMerchant
+        yield* choose(cookie, language, "")
+        const jobs = yield* Jobs
+        const repo = yield* JobsRepo
+        const { id } = yield* jobs
+          .begin({ kind: "publish_waiting", title: "Job", subject: null, input: {}, total: 4 })
+          .pipe(actingAs(actor))
+        const claimed = Option.getOrThrow(yield* repo.claim({ accountId, id }, 30))
+        const counts = Object.fromEntries(JobCount.literals.map((name, index) => [name, index + 1]))
+        const errors = ["product Trek & Pack", "entity 42"].map((item) => ({ item, message: "it no longer exists" }))
+        yield* repo.save(claimed, { cursor: null, done: 4, counts, errors }, 30)
+        const { text } = yield* ask(`/jobs/${id}`, { cookie })
+        const t = wordsIn(language)
+        const names = JobCount.literals.map((name) => countName(t, name))
+        assert.strictEqual(new Set(names).size, names.length)
+        for (const [index, name] of names.entries()) {
+          assert.notStrictEqual(name, countName(wordsIn("en"), JobCount.literals[index] ?? ""))
+          assert.include(text, `<dt>${name}</dt><dd>${t.number(index + 1)}</dd>`)
+        }
+        const gone = t.say("it no longer exists")
+        assert.notStrictEqual(gone, "it no longer exists")
+        assert.include(
+          text,
+          `<li>${product} <bdi>Trek &amp; Pack</bdi>: ${gone}</li><li>${item} <bdi>42</bdi>: ${gone}</li>`
+        )
       })
     )
 

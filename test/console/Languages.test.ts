@@ -307,6 +307,7 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   "src/model/KeyRule.ts": [],
   "src/platform/PlatformErrors.ts": [],
+  "src/platform/UnreadRecord.ts": [],
   "src/platform/demo/DemoPlatform.ts": ["Point of Sale"],
   // The form of the store has names of its own for these.
   "src/platform/shopify/ShopifyAdapter.ts": [
@@ -314,7 +315,8 @@ const withMessages: Readonly<Record<string, ReadonlyArray<string>>> = {
     "an Admin API access token of the store"
   ],
   "src/publishing/PublicationContent.ts": [],
-  "src/publishing/PublishFailures.ts": [],
+  // The end of a message that is in the list as a whole.
+  "src/publishing/PublishFailures.ts": ["The publish is tried again for up to X1."],
   "src/publishing/PublishJobs.ts": [],
   // The platform's own phrase comes first, and is in the list as a whole.
   "src/publishing/PublishRequests.ts": ["X1 X1: nothing can be published to it"],
@@ -372,6 +374,14 @@ it("messages of services are translated with their values, and with what stands 
     [
       "The store's platform cannot be reached: it did not answer in time. The publish is tried again for up to 24 hours.",
       "Die Plattform des Shops ist nicht erreichbar: sie hat nicht rechtzeitig geantwortet. Es wird bis zu 24 Stunden lang weiter versucht."
+    ],
+    [
+      "The store's platform cannot be reached: it did not answer in time. Tried for 17 minutes.",
+      "Die Plattform des Shops ist nicht erreichbar: sie hat nicht rechtzeitig geantwortet. 17 Minuten lang versucht."
+    ],
+    [
+      "The store's platform cannot be reached: it did not answer in time. The publish is tried again for up to 15 minutes.",
+      "Die Plattform des Shops ist nicht erreichbar: sie hat nicht rechtzeitig geantwortet. Es wird bis zu 15 Minuten lang weiter versucht."
     ],
     [
       "the outcomes of publishes (2 left); the store's platform does not answer",

@@ -1,6 +1,7 @@
+import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { DropId, type EntityId } from "../../src/model/Ids.ts"
+import { DropId, type EntityId, nilUuid } from "../../src/model/Ids.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
@@ -195,6 +196,8 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
       assert.include(yield* textOfPage, `The publish to Tarn &amp; Tern waits. ${error.message} Try again now`)
       // The button is beside the reason, and in the table of the stores.
       assert.lengthOf((yield* ask(`/entity?id=${stove}`, { cookie })).text.split(now), 3)
+      const listed = Effect.map(ask("/products?search=stove", { cookie }), textOf)
+      for (const shown of [yield* textOfPage, yield* listed]) assert.include(shown, "Waiting for the store")
       // Its button cancels the publish.
       const page = yield* ask(`/entity?id=${stove}`, { cookie })
       assert.include(page.text, `name="cancel" value="yes" aria-label="Cancel the publish to ${shop.domain}"`)
@@ -220,6 +223,7 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
       assert.notInclude(shown, "waits.")
       yield* apply(CatalogChange.AcceptPublish(on))
       assert.notInclude(yield* textOfPage, "waits.")
+      assert.notInclude(yield* listed, "Waiting for the store")
       // The values of a drop do not stay in the draft.
       const ofDrop = { dropId: yield* mintId(DropId), isTakenBack: true }
       yield* Effect.flatMap(Publishing, (service) =>
@@ -231,6 +235,27 @@ layer(PagesServer, { excludeTestServices: true })("the review of a publish", (it
         textOf(yield* ask(to, { cookie: withNote(cookie, to) })),
         `The publish to ${shop.domain} is cancelled: nothing was sent. The drop that requested it takes its values out of the draft.`
       )
+    })
+  )
+
+  it.effect("is followed by the reason why a publish waits that was not tried yet", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, shop, stove } = yield* aDraft
+      const sql = yield* SqlClient.SqlClient
+      const shown = Effect.map(ask(`/entity?id=${stove}`, { cookie }), textOf)
+      const listed = Effect.map(ask("/products?search=stove", { cookie }), textOf)
+      yield* Effect.flatMap(Publishing, ({ request }) => request(stove, shop.id)).pipe(actingAs(actor))
+      for (const text of [yield* shown, yield* listed]) {
+        assert.include(text, "Publishing")
+        assert.notInclude(text, "Waiting for the store")
+      }
+      const error = { code: "PUBLISH_DELAYED", message: "The store's platform took too long." }
+      yield* sql`
+        UPDATE store SET outage_met_by = ${nilUuid}, outage_error = ${JSON.stringify(error)}::jsonb WHERE id = ${shop.id}`
+      assert.include(yield* shown, `The publish to Tarn &amp; Tern waits. ${error.message} Try again now`)
+      for (const text of [yield* shown, yield* listed]) assert.include(text, "Waiting for the store")
+      yield* sql`UPDATE store SET outage_met_by = NULL WHERE id = ${shop.id}`
+      for (const text of [yield* shown, yield* listed]) assert.notInclude(text, "Waiting for the store")
     })
   )
 

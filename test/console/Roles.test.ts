@@ -340,22 +340,24 @@ layer(PagesServer, { excludeTestServices: true })("roles on the pages", (it) => 
     })
   )
 
-  it.effect("a refused form shows no secrets, and every input of a secret has a name that is left out", () =>
-    Effect.gen(function* () {
-      const { accountId } = yield* aMerchant
-      const { cookie } = yield* aBrowser(accountId, `viewer-${accountId}@example.com`, "view")
-      const secrets = { password: "the next one", current: "the present one", "credential-token": "shpat_7a" }
-      const form = { csrf: csrfOf(tokenIn(cookie)), domain: "tern.example", ...secrets }
-      const refused = yield* ask("/stores/link", { cookie, form })
-      assertErrorPage(refused, 403, />tern\.example<\/textarea>/)
-      for (const secret of Object.values(secrets)) assert.notInclude(refused.text, secret)
-      const sources = new URL("../../src/console/", import.meta.url)
-      const files = readdirSync(sources, { recursive: true, encoding: "utf8" }).filter((name) => /\.tsx?$/.test(name))
-      assert.deepStrictEqual(
-        files.filter((name) => /type[=:]\s*"password"/.test(readFileSync(new URL(name, sources), "utf8"))),
-        ["Fields.ts"]
-      )
-    })
+  it.effect(
+    "the page of a refused form repeats no secrets, and each password input has a name that it leaves out",
+    () =>
+      Effect.gen(function* () {
+        const { accountId } = yield* aMerchant
+        const { cookie } = yield* aBrowser(accountId, `viewer-${accountId}@example.com`, "view")
+        const secrets = { password: "the next one", current: "the present one", "credential-token": "shpat_7a" }
+        const form = { csrf: csrfOf(tokenIn(cookie)), domain: "tern.example", ...secrets }
+        const refused = yield* ask("/stores/link", { cookie, form })
+        assertErrorPage(refused, 403, />tern\.example<\/textarea>/)
+        for (const secret of Object.values(secrets)) assert.notInclude(refused.text, secret)
+        const sources = new URL("../../src/console/", import.meta.url)
+        const files = readdirSync(sources, { recursive: true, encoding: "utf8" }).filter((name) => /\.tsx?$/.test(name))
+        assert.deepStrictEqual(
+          files.filter((name) => /type[=:]\s*"password"/.test(readFileSync(new URL(name, sources), "utf8"))),
+          ["Fields.ts"]
+        )
+      })
   )
 
   it.effect("users end the connections that they allowed, administrators end any", () =>

@@ -283,7 +283,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       const review = yield* add({ ...both, do: "review", store_id: files.id })
       assert.match(
         textOf(review),
-        /Store files\.example Changes 2 products .* Products come with their variants and pictures, and nothing is published\. Items that are on the store already do not change\. Add 2 products Back Cancel$/
+        /Store files\.example Changes 2 products .* Products are added with their variants and pictures\. Nothing is published, and items that are on the store already do not change\. Add 2 products Back Cancel$/
       )
       const form = reviewed(review, "/selection/store")
       const begun = yield* add(form)

@@ -40,7 +40,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       const text = textOf(page)
       assert.match(
         text,
-        /files\.example Domain files\.example Platform None: imported from files Languages English Currency US Dollar Last import never 1 items Download products \(CSV\) Download and count as published Unlink Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages English Currency Euro Last import \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC 7 live 0 publishing 1 failed 1 not published 2 to publish Publish all changes Download products \(CSV\) Unlink Refresh Take the catalog out .* Failed to publish/
+        /files\.example Domain files\.example Platform None: imported from files Languages English Currency US Dollar Last import never 1 items Download products \(CSV\) Download and count as published Unlink Tarn &amp; Tern Domain tarn\.demo\.example Platform Demo shop Languages English Currency Euro Last import \d{1,2} \w{3,4} \d{4}, \d\d:\d\d UTC 7 live 0 publishing 1 failed 1 not published 2 to publish Publish all changes Download products \(CSV\) Unlink Refresh Export the catalog .* Failed to publish/
       )
       assert.match(
         text,
@@ -269,7 +269,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       )
       // All publishes that wait can be cancelled there.
       const page = yield* assertPage(`/stores/publish?id=${shop.id}`, cookie)
-      assert.include(textOf(page), "but for those of drops. Cancel all publishes that wait")
+      assert.include(textOf(page), "except changes of drops. Cancel all publishes that wait")
       const { hidden } = sectionsOf(page.text, "/stores/cancel-publishes")
       const cancelAll = (form = hidden) => ask("/stores/cancel-publishes", { cookie, form })
       const begun = yield* cancelAll()
@@ -332,7 +332,7 @@ layer(PagesServer, { excludeTestServices: true })("the page of stores", (it) => 
       assert.match(textOf(ended), /State Done Progress 2 items Refused 1 Requested 1 /)
       assert.include(
         ended.text,
-        `<li><bdi>collection Lamps &lt;b></bdi>: product ${lamp} is not live on this store: publish it first, or take it out of the collection</li>`
+        `<li>Collection <bdi>Lamps &lt;b></bdi>: product ${lamp} is not live on this store: publish it first, or take it out of the collection</li>`
       )
     })
   )

@@ -243,7 +243,7 @@ const { logger, spans } = spanRecorder()
 const traced = PagesServer.pipe(Layer.provide(layerSpanLog(100)), Layer.provide(Logger.add(logger)), Layer.fresh)
 
 layer(traced, { excludeTestServices: true })("an upload with TRACE_PERCENT=100", (it) => {
-  it.effect("has traces for the work after its answer", () =>
+  it.effect("has spans also for the work after its answer", () =>
     Effect.gen(function* () {
       const { actor, send } = yield* atImports
       yield* untilPhase({ actor }, begun(yield* send({})), "reviewing")

@@ -165,26 +165,28 @@ for (const engine of featureServiceEngines) {
             })
           )
       )
-      it.effect("a variant takes the option value that only it has along; the last one stays with its product", () =>
-        inShop(({ large, small, tent }) =>
-          Effect.gen(function* () {
-            const { draft_revision } = yield* (yield* Drafts).get(tent, null)
-            yield* remove("variant", large)
-            assert.deepStrictEqual(yield* existing(small, large), [small])
-            assert.strictEqual(yield* valueOf(tent, "options"), options("S"))
-            const { variantIds } = yield* (yield* Catalog).get("product", tent)
-            assert.deepStrictEqual(variantIds, [small])
-            assert.strictEqual((yield* (yield* Drafts).get(tent, null)).draft_revision, draft_revision + 1)
-            const { errors } = yield* remove("variant", small)
-            assert.deepStrictEqual(errors, [
-              {
-                item: `variant ${small}`,
-                message: "its product would have no variant: delete the product instead"
-              }
-            ])
-            assert.deepStrictEqual(yield* existing(small), [small])
-          })
-        )
+      it.effect(
+        "a deleted variant removes the option value that only it had; the last variant of a product is not deleted",
+        () =>
+          inShop(({ large, small, tent }) =>
+            Effect.gen(function* () {
+              const { draft_revision } = yield* (yield* Drafts).get(tent, null)
+              yield* remove("variant", large)
+              assert.deepStrictEqual(yield* existing(small, large), [small])
+              assert.strictEqual(yield* valueOf(tent, "options"), options("S"))
+              const { variantIds } = yield* (yield* Catalog).get("product", tent)
+              assert.deepStrictEqual(variantIds, [small])
+              assert.strictEqual((yield* (yield* Drafts).get(tent, null)).draft_revision, draft_revision + 1)
+              const { errors } = yield* remove("variant", small)
+              assert.deepStrictEqual(errors, [
+                {
+                  item: `variant ${small}`,
+                  message: "its product would have no variant: delete the product instead"
+                }
+              ])
+              assert.deepStrictEqual(yield* existing(small), [small])
+            })
+          )
       )
       it.effect("all variants of a product stay, and so does an option value that another variant has", () =>
         inShop(({ large, small, tent }) =>
@@ -257,30 +259,28 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
-      it.effect(
-        "a picture stays that a product shows which is refused, and that of a variant goes with the variant",
-        () =>
-          inShop(({ a, large, own, shared, stove, tent }) =>
-            Effect.gen(function* () {
-              const ofLarge = yield* aPicture("large")
-              yield* apply(
-                CatalogChange.SetGallery({
-                  entityId: large,
-                  entries: [ofLarge, own].map((mediaId) => ({ mediaId, storeIds: [] }))
-                }),
-                CatalogChange.AcceptPublish({ entityId: stove, storeId: a.id })
-              )
-              assert.deepStrictEqual((yield* removeWithMedia("variant", large)).errors, [])
-              assert.deepStrictEqual(yield* existing(large, ofLarge, own), [own])
-              const { errors, result } = yield* removeWithMedia("product", tent, stove)
-              assert.deepStrictEqual(
-                errors.map(({ item }) => item),
-                ["product Stove"]
-              )
-              assert.deepStrictEqual(result, { changed: 2, unchanged: 0, refused: 1 })
-              assert.deepStrictEqual(yield* existing(tent, stove, own, shared), [stove, shared])
-            })
-          )
+      it.effect("a picture of a refused product stays; a picture of a variant is deleted with the variant", () =>
+        inShop(({ a, large, own, shared, stove, tent }) =>
+          Effect.gen(function* () {
+            const ofLarge = yield* aPicture("large")
+            yield* apply(
+              CatalogChange.SetGallery({
+                entityId: large,
+                entries: [ofLarge, own].map((mediaId) => ({ mediaId, storeIds: [] }))
+              }),
+              CatalogChange.AcceptPublish({ entityId: stove, storeId: a.id })
+            )
+            assert.deepStrictEqual((yield* removeWithMedia("variant", large)).errors, [])
+            assert.deepStrictEqual(yield* existing(large, ofLarge, own), [own])
+            const { errors, result } = yield* removeWithMedia("product", tent, stove)
+            assert.deepStrictEqual(
+              errors.map(({ item }) => item),
+              ["product Stove"]
+            )
+            assert.deepStrictEqual(result, { changed: 2, unchanged: 0, refused: 1 })
+            assert.deepStrictEqual(yield* existing(tent, stove, own, shared), [stove, shared])
+          })
+        )
       )
       it.effect("a picture that a store or a drop needs stays, with the reason, and its product is deleted", () =>
         inShop(({ a, stove, tent }) =>
@@ -370,7 +370,7 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
-      it.effect("what a store has, or may have, stays", () =>
+      it.effect("an entity that a store has, or may have, is not deleted", () =>
         inShop(({ a, large, stove, tent }) =>
           Effect.gen(function* () {
             const on = (entityId: EntityId) => ({ entityId, storeId: a.id })
@@ -404,7 +404,7 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
-      it.effect("what a store has only refused is deleted with its publishes", () =>
+      it.effect("an entity that a store has only refused is deleted with its publishes", () =>
         inShop(({ a, stove }) =>
           Effect.gen(function* () {
             yield* apply(CatalogChange.RefusePublish({ entityId: stove, storeId: a.id, error }))
@@ -413,7 +413,7 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
-      it.effect("what a drop will change, or an open publish sends along, stays", () =>
+      it.effect("an entity that a drop will change, or that an open publish includes, is not deleted", () =>
         inShop(({ large, small, stove, tent }) =>
           Effect.gen(function* () {
             const { store: shop } = yield* (yield* Stores).link({ domain: "demo.example", platform: "demo" })
@@ -445,51 +445,53 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
-      it.effect("what an unlinked store has is deleted, and is not on the store when it is linked again", () =>
-        inShop(({ a, b, own, stove, tent }) =>
-          Effect.gen(function* () {
-            const { link, unlink } = yield* Stores
-            const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [b] })
-            const bulb = yield* anEntity("variant", { sku: "L-1" }, { on: [b], of: lamp })
-            const asked = yield* anEntity("product", { title: "Asked" }, { on: [b] })
-            const onB = (entityId: EntityId) => ({ entityId, storeId: b.id })
-            yield* apply(
-              ...[lamp, bulb].map((id) => CatalogChange.AcceptPublish(onB(id))),
-              CatalogChange.Identify({ ...onB(lamp), platformId: "7" }),
-              CatalogChange.AddToStore(onB(own)),
-              CatalogChange.AcceptPublish(onB(own)),
-              CatalogChange.RequestPublish(onB(asked)),
-              CatalogChange.MarkMayBeLive(onB(asked))
-            )
-            const holders = Effect.flatMap(Drafts, (drafts) =>
-              Effect.forEach([lamp, bulb, own, asked, stove], drafts.holdersOf)
-            )
-            const live =
-              "the product was published to a store, or imported from one: delete it in that store, then refresh the store"
-            assert.deepStrictEqual(yield* refusalsOf("product", lamp, asked), [
-              live,
-              "the product is being published to a store: wait until the publish has ended"
-            ])
-            assert.deepStrictEqual(
-              (yield* holders).map(({ unlinked }) => unlinked),
-              [[], [], [], [], []]
-            )
-            yield* unlink(b.domain)
-            const none = new Set<StoreId>()
-            assert.deepStrictEqual(
-              yield* holders,
-              [[b.domain], [b.domain], [b.domain], [b.domain], []].map((unlinked) => ({ ofVariants: none, unlinked }))
-            )
-            yield* remove("product", tent)
-            assert.deepStrictEqual(yield* refusalsOf("product", lamp, asked), [])
-            assert.deepStrictEqual(yield* refusalsOf("media", own), [])
-            assert.deepStrictEqual(yield* existing(lamp, bulb, asked, own, stove), [stove])
-            yield* link({ domain: b.domain })
-            assert.deepStrictEqual(yield* existing(lamp, bulb, asked, own, stove), [stove])
-            assert.deepStrictEqual(yield* storesOf(stove), [a.id])
-            assert.isFalse((yield* (yield* Stores).publishCounts).has(b.id))
-          })
-        )
+      it.effect(
+        "an entity that an unlinked store has is deleted, and is not on the store when it is linked again",
+        () =>
+          inShop(({ a, b, own, stove, tent }) =>
+            Effect.gen(function* () {
+              const { link, unlink } = yield* Stores
+              const lamp = yield* anEntity("product", { title: "Lamp" }, { on: [b] })
+              const bulb = yield* anEntity("variant", { sku: "L-1" }, { on: [b], of: lamp })
+              const asked = yield* anEntity("product", { title: "Asked" }, { on: [b] })
+              const onB = (entityId: EntityId) => ({ entityId, storeId: b.id })
+              yield* apply(
+                ...[lamp, bulb].map((id) => CatalogChange.AcceptPublish(onB(id))),
+                CatalogChange.Identify({ ...onB(lamp), platformId: "7" }),
+                CatalogChange.AddToStore(onB(own)),
+                CatalogChange.AcceptPublish(onB(own)),
+                CatalogChange.RequestPublish(onB(asked)),
+                CatalogChange.MarkMayBeLive(onB(asked))
+              )
+              const holders = Effect.flatMap(Drafts, (drafts) =>
+                Effect.forEach([lamp, bulb, own, asked, stove], drafts.holdersOf)
+              )
+              const live =
+                "the product was published to a store, or imported from one: delete it in that store, then refresh the store"
+              assert.deepStrictEqual(yield* refusalsOf("product", lamp, asked), [
+                live,
+                "the product is being published to a store: wait until the publish has ended"
+              ])
+              assert.deepStrictEqual(
+                (yield* holders).map(({ unlinked }) => unlinked),
+                [[], [], [], [], []]
+              )
+              yield* unlink(b.domain)
+              const none = new Set<StoreId>()
+              assert.deepStrictEqual(
+                yield* holders,
+                [[b.domain], [b.domain], [b.domain], [b.domain], []].map((unlinked) => ({ ofVariants: none, unlinked }))
+              )
+              yield* remove("product", tent)
+              assert.deepStrictEqual(yield* refusalsOf("product", lamp, asked), [])
+              assert.deepStrictEqual(yield* refusalsOf("media", own), [])
+              assert.deepStrictEqual(yield* existing(lamp, bulb, asked, own, stove), [stove])
+              yield* link({ domain: b.domain })
+              assert.deepStrictEqual(yield* existing(lamp, bulb, asked, own, stove), [stove])
+              assert.deepStrictEqual(yield* storesOf(stove), [a.id])
+              assert.isFalse((yield* (yield* Stores).publishCounts).has(b.id))
+            })
+          )
       )
       it.effect(
         "a job that was begun while the store was unlinked refuses what the store has when it is linked again",

@@ -99,7 +99,7 @@ for (const engine of serviceEngines) {
       Layer.provideMerge(layerMovableClock)
     )
     layer(TestLayer, { excludeTestServices: true })((it) => {
-      it.effect("when the drops have ended, which keep the ids, kinds and names of their entities", () =>
+      it.effect("ended drops keep the ids, kinds and names of deleted entities", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { small, stove, tent } = shop
@@ -169,7 +169,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("and a drop that goes on when its store is linked again leaves them out", () =>
+      it.effect("a drop that goes on when its store is linked again leaves out deleted entities", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { small, store, stove } = shop
@@ -196,40 +196,42 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("and a drop without an end whose only change is of one is not reopened when its store is linked", () =>
-        inShop((shop) =>
-          Effect.gen(function* () {
-            const { store, stove, tent } = shop
-            const { link, unlink } = yield* Stores
-            const create = (name: string, entity_id: EntityId) =>
-              Effect.flatMap(inMillis(hour), (starts_at) =>
-                Effect.flatMap(Drops, (drops) =>
-                  drops.create({
-                    name,
-                    starts_at,
-                    ends_at: null,
-                    timezone: "UTC",
-                    changes: [{ entity_id, store_id: store.id, field: "title", value: "Oven" }]
-                  })
+      it.effect(
+        "a drop without an end that only changes a deleted entity is not reopened when its store is linked again",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { store, stove, tent } = shop
+              const { link, unlink } = yield* Stores
+              const create = (name: string, entity_id: EntityId) =>
+                Effect.flatMap(inMillis(hour), (starts_at) =>
+                  Effect.flatMap(Drops, (drops) =>
+                    drops.create({
+                      name,
+                      starts_at,
+                      ends_at: null,
+                      timezone: "UTC",
+                      changes: [{ entity_id, store_id: store.id, field: "title", value: "Oven" }]
+                    })
+                  )
                 )
-              )
-            const gone = yield* create("Gone", stove)
-            const kept = yield* create("Kept", tent)
-            yield* unlink(store.domain)
-            yield* advance(hour)
-            yield* until(gone.id, "failed")
-            yield* until(kept.id, "failed")
-            assert.deepStrictEqual(yield* refusalsOf("product", stove), [])
-            yield* link({ domain: store.domain, platform: "demo" })
-            const linked = yield* get(gone.id)
-            assert.strictEqual(linked.status, "failed")
-            assert.lengthOf(linked.changes, 1)
-            assert.deepInclude(linked.changes[0], { entity_id: stove, deleted_name: "Stove", outcome: "failed" })
-            assert.strictEqual((yield* get(kept.id)).status, "applying")
-            yield* until(kept.id, "applied")
-            assert.deepStrictEqual(yield* get(gone.id), linked)
-          })
-        )
+              const gone = yield* create("Gone", stove)
+              const kept = yield* create("Kept", tent)
+              yield* unlink(store.domain)
+              yield* advance(hour)
+              yield* until(gone.id, "failed")
+              yield* until(kept.id, "failed")
+              assert.deepStrictEqual(yield* refusalsOf("product", stove), [])
+              yield* link({ domain: store.domain, platform: "demo" })
+              const linked = yield* get(gone.id)
+              assert.strictEqual(linked.status, "failed")
+              assert.lengthOf(linked.changes, 1)
+              assert.deepInclude(linked.changes[0], { entity_id: stove, deleted_name: "Stove", outcome: "failed" })
+              assert.strictEqual((yield* get(kept.id)).status, "applying")
+              yield* until(kept.id, "applied")
+              assert.deepStrictEqual(yield* get(gone.id), linked)
+            })
+          )
       )
     })
   })

@@ -101,7 +101,7 @@ for (const side of sides)
         })
       )
 
-      it.effect("keeps the data of the store that it will apply until it ends", () =>
+      it.effect("keeps the staged data of the store until the import ends", () =>
         Effect.gen(function* () {
           const { accountId, id, repo, storeId } = yield* anImport
           const { apply, stage } = yield* MirrorRepo

@@ -47,6 +47,7 @@ for (const engine of serviceEngines) {
             deleted: [],
             problem: null,
             waiting_for: null,
+            waits_for_platform: false,
             started_at: null,
             ended_at: null
           })
@@ -74,7 +75,7 @@ for (const engine of serviceEngines) {
             {
               cursor: null,
               done: 7,
-              counts: { requested: 1, other: 5 },
+              counts: { requested: 1, changed: 5 },
               errors: Array.from({ length: 2 * maxJobItems }, (_, index) => error(index + 1)),
               deleted: deleted.slice(2)
             },
@@ -84,7 +85,7 @@ for (const engine of serviceEngines) {
           assert.deepInclude(ended, {
             state: "done",
             done: 10,
-            result: { requested: 3, refused: 1, other: 5 },
+            result: { requested: 3, refused: 1, changed: 5 },
             error_count: 201
           })
           assert.deepStrictEqual(
@@ -168,14 +169,24 @@ for (const engine of serviceEngines) {
               problem: null,
               waiting_for: null
             })
-            yield* repo.release(second, { delaySeconds: 0, waitingFor: "an import", isAttempt: true })
+            yield* repo.release(second, {
+              delaySeconds: 0,
+              waitingFor: "a platform",
+              isForPlatform: true,
+              isAttempt: true
+            })
             assert.deepInclude(Option.getOrThrow(yield* repo.find(accountId, id)), {
               state: "queued",
-              waiting_for: "an import"
+              waiting_for: "a platform",
+              waits_for_platform: true
             })
             const third = yield* claimed(actor, id)
             assert.strictEqual(third.attempts, 3)
             yield* repo.save(third, { cursor: 1, done: 1, counts: {}, errors: [] }, 30)
+            assert.deepInclude(Option.getOrThrow(yield* repo.find(accountId, id)), {
+              waiting_for: null,
+              waits_for_platform: false
+            })
             yield* repo.release(third, { delaySeconds: 60, waitingFor: null, isAttempt: true })
             assert.isTrue(Option.isNone(yield* repo.claim({ accountId, id }, 30)), "not due yet")
             yield* (yield* Jobs).command("pause", id).pipe(actingAs(actor))

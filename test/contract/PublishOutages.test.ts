@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Duration, Effect, Fiber, Layer, Option } from "effect"
+import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import type { EntityId, PublicationId } from "../../src/model/Ids.ts"
 import { PlatformAnswers } from "../../src/platform/PlatformAnswers.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
@@ -10,16 +11,17 @@ import {
 } from "../../src/platform/PlatformErrors.ts"
 import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { defaultPublishingOptions, Publishing } from "../../src/publishing/Publishing.ts"
-import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
+import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { publishingWith } from "../support/PublishingWith.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
+const quick = { firstDelay: Duration.millis(2), longestDelay: Duration.millis(4), pollEvery: Duration.millis(5) }
+
 /** The service as in production, but with short delays before further attempts. */
-const Quick = publishingWith({
-  firstDelay: Duration.millis(2),
-  longestDelay: Duration.millis(4),
-  pollEvery: Duration.millis(5)
-})
+const Quick = publishingWith(quick)
+
+/** The same, but a publish that fails alone does not wait. */
+const Impatient = publishingWith({ ...quick, aloneLimit: Duration.zero })
 
 const { maxPushes } = defaultPublishingOptions
 
@@ -67,14 +69,35 @@ const readable = (failureOf: (id: EntityId) => PlatformWriteError | undefined, h
   )
 
 /** Runs publications by this platform, in the background. */
-const settling = (ids: ReadonlyArray<PublicationId>, platform: ReturnType<typeof readable>) =>
+const settling = (ids: ReadonlyArray<PublicationId>, platform: ReturnType<typeof readable>, service = Quick) =>
   Effect.flatMap(Publishing, ({ settle }) => settle(ids, () => Effect.void)).pipe(
-    Effect.provide(Layer.provide(Quick, platform)),
+    Effect.provide(Layer.provide(service, platform)),
     Effect.fork
   )
 
 const find = ({ accountId }: Shop, ids: ReadonlyArray<PublicationId>) =>
   Effect.flatMap(PublicationsRepo, (repo) => repo.find(accountId, ids))
+
+/** Waits until a publish was tried this often, or has ended. */
+const untilTried = (shop: Shop, id: PublicationId, attempts: number) =>
+  find(shop, [id]).pipe(
+    Effect.delay("5 millis"),
+    Effect.repeat({ until: ([each]) => each === undefined || each.attempts >= attempts || each.state !== "pending" })
+  )
+
+const versionOf = ({ accountId, store }: Shop, entityId: EntityId) =>
+  Effect.map(
+    Effect.flatMap(DraftsRepo, (repo) => repo.lock(accountId, [entityId], [])),
+    ({ aggregates }) => aggregates.get(entityId)?.versions.find(({ storeId }) => storeId === store.id)
+  )
+
+/** Claims a publication, as a process does that works on it. */
+const claim = (id: PublicationId) =>
+  Effect.flatMap(PublicationsRepo, (repo) =>
+    Effect.repeat(Effect.delay(repo.claim({ limit: 9, maxPerStore: 9, leaseSeconds: 3_600, only: [id] }), "5 millis"), {
+      until: (all) => all.length > 0
+    })
+  ).pipe(Effect.map(([each]) => each ?? assert.fail()))
 
 const outcomesOf = (id: PublicationId) =>
   Effect.map(
@@ -158,24 +181,58 @@ for (const engine of featureServiceEngines) {
               }
               assert.isAbove(count, 0)
               const [record] = yield* Fiber.join(fiber)
-              assert.deepInclude(record, {
-                state: "failed",
-                attempts: attemptsUntilFailed(failure),
-                error: givenUp(failure)
-              })
+              // Attempts of the record count only if the platform has taken another publish since the one before.
+              assert.deepInclude(record, { state: "failed", error: givenUp(failure) })
+              assert.isAtLeast(record?.attempts ?? 0, attemptsUntilFailed(failure))
             })
           )
         )
       }
 
-      it.effect("a publish that fails alone does not pause its store, and fails after its attempts", () =>
+      for (const kind of ["unavailable", "unknown"] as const)
+        it.effect(`a publish that fails alone waits, and does not pause its store (${kind})`, () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { accountId, store } = shop
+              const repo = yield* PublicationsRepo
+              const failure = failures[kind]
+              const { entityId, id } = yield* request(shop)
+              let isDown = true
+              const fiber = yield* settling(
+                [id],
+                readable(() => (isDown ? failure : undefined))
+              )
+              const [waiting] = yield* untilTried(shop, id, 3 * maxPushes)
+              const error = {
+                code: "PUBLISH_DELAYED",
+                message: `${failure.message} The publish is tried again for up to 15 minutes.`
+              }
+              assert.deepInclude(waiting, { state: "pending", error })
+              assert.deepStrictEqual(yield* repo.outage(accountId, store.id), Option.none())
+              assert.deepInclude(yield* versionOf(shop, entityId), {
+                lastPublishStatus: "pending",
+                lastPublishError: error
+              })
+              isDown = false
+              const [record] = yield* Fiber.join(fiber)
+              assert.deepInclude(record, { state: "published", error: null })
+              assert.deepInclude(yield* versionOf(shop, entityId), {
+                lastPublishStatus: "published",
+                lastPublishError: null
+              })
+            })
+          )
+        )
+
+      it.effect("a publish that fails alone fails after its attempts when its time is over", () =>
         inShop((shop) =>
           Effect.gen(function* () {
             const { entityId, id } = yield* request(shop)
             const [record] = yield* Fiber.join(
               yield* settling(
                 [id],
-                readable(() => failures.unavailable)
+                readable(() => failures.unavailable),
+                Impatient
               )
             )
             const error = givenUp(failures.unavailable)
@@ -188,11 +245,58 @@ for (const engine of featureServiceEngines) {
             const [repeated] = yield* Fiber.join(
               yield* settling(
                 [again.publicationId],
-                readable(() => failures.unavailable)
+                readable(() => failures.unavailable),
+                Impatient
               )
             )
             assert.deepInclude(repeated, { state: "failed", attempts: maxPushes, error })
             assert.deepStrictEqual(yield* outage(shop.accountId, shop.store.id), Option.none())
+          })
+        )
+      )
+
+      it.effect("says why a publish waits that no attempt has tried: behind another one, or in an outage", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { store } = shop
+            const repo = yield* PublicationsRepo
+            const error = { code: "PUBLISH_DELAYED", message: "It takes no writes." }
+            const ended = { outcome: "unavailable", reason: "server" } as const
+            const why = new Map([[store.id, error]])
+            const none = new Map()
+            const delaysOf = (id: EntityId) => Effect.flatMap(Publishing, (publishing) => publishing.delaysOf(id))
+            const picture = yield* request(shop)
+            const product = yield* anEntity("product", { title: "Tent" }, { on: [store] })
+            const { apply } = yield* CatalogChanges
+            yield* apply([
+              CatalogChange.SetGallery({
+                entityId: product,
+                entries: [{ mediaId: picture.entityId, storeIds: [store.id] }]
+              })
+            ])
+            const ask = Effect.flatMap(Publishing, (publishing) => publishing.request(product, store.id))
+            assert.strictEqual((yield* ask).outcome, "requested")
+            // The newer request of the product waits behind the older one.
+            yield* apply([CatalogChange.SetAttributes({ entityId: product, values: { title: "Tent 2" } })])
+            assert.strictEqual((yield* ask).outcome, "requested")
+            assert.deepStrictEqual(yield* delaysOf(product), none)
+            const first = yield* claim(picture.id)
+            assert.isTrue(yield* repo.postpone(first, ended, error, 3_600, { isCounted: false }))
+            const other = yield* request(shop)
+            for (const id of [picture.entityId, product]) assert.deepStrictEqual(yield* delaysOf(id), why)
+            assert.deepStrictEqual(yield* delaysOf(other.entityId), none)
+            const { actor } = yield* anAccount()
+            assert.deepStrictEqual(yield* actingAs(actor)(delaysOf(product)), none)
+
+            const [one, two] = [yield* request(shop), yield* request(shop)]
+            const [met, alsoMet] = [yield* claim(one.id), yield* claim(two.id)]
+            assert.isTrue(yield* repo.meetOutage(met, ended, error, 0))
+            assert.deepStrictEqual(yield* delaysOf(other.entityId), none, "one publish is no outage")
+            assert.isTrue(yield* repo.meetOutage(alsoMet, ended, error, 0))
+            assert.deepStrictEqual(yield* delaysOf(other.entityId), why)
+            const last = yield* claim(other.id)
+            assert.isTrue(yield* repo.finish(last, { outcome: "published", reason: null }, "published", null))
+            assert.deepStrictEqual(yield* delaysOf((yield* request(shop)).entityId), none)
           })
         )
       )
@@ -247,40 +351,35 @@ for (const engine of featureServiceEngines) {
           Effect.gen(function* () {
             const { accountId, store } = shop
             const repo = yield* PublicationsRepo
-            const claim = (id: PublicationId) =>
-              Effect.repeat(
-                Effect.delay(repo.claim({ limit: 9, maxPerStore: 9, leaseSeconds: 3_600, only: [id] }), "5 millis"),
-                { until: (all) => all.length > 0 }
-              ).pipe(Effect.map(([each]) => each ?? assert.fail()))
             const error = { code: "PUBLISH_DELAYED", message: "It takes no writes." }
             const ended = { outcome: "unknown", reason: "server" } as const
             const [one, two, three, four, five] = yield* Effect.forEach([1, 2, 3, 4, 5], () =>
               Effect.flatMap(request(shop), ({ id }) => claim(id))
             )
             assert(one && two && three && four && five)
-            assert.isTrue(yield* repo.failsAlone(one))
-            assert.isTrue(yield* repo.failsAlone(one))
-            assert.isFalse(yield* repo.failsAlone(two))
+            assert.isTrue(Option.isSome(yield* repo.failsAlone(one)))
+            assert.isTrue(Option.isSome(yield* repo.failsAlone(one)))
+            assert.isTrue(Option.isNone(yield* repo.failsAlone(two)))
             assert.deepStrictEqual(yield* repo.outage(accountId, store.id), Option.none())
             assert.isTrue(yield* repo.finish(three, { outcome: "published", reason: null }, "published", null))
-            assert.isTrue(yield* repo.failsAlone(two))
-            assert.isFalse(yield* repo.failsAlone(one))
+            assert.isTrue(Option.isSome(yield* repo.failsAlone(two)))
+            assert.isTrue(Option.isNone(yield* repo.failsAlone(one)))
             assert.isTrue(yield* repo.meetOutage(one, ended, error, 3_600))
             assert.deepStrictEqual(yield* repo.outage(accountId, store.id), Option.some(error))
             assert.deepStrictEqual(yield* outcomesOf(one.id), ["unknown server"])
             // Also if the same one fails again and again, until the platform has answered.
             assert.isTrue(yield* repo.meetOutage(two, ended, error, 0))
             const again = yield* Effect.zipRight(repo.hasten(accountId, store.id, four.entityId), claim(two.id))
-            assert.isFalse(yield* repo.failsAlone(again))
+            assert.isTrue(Option.isNone(yield* repo.failsAlone(again)))
             const unavailable = { outcome: "unavailable", reason: "server" } as const
             assert.isTrue(yield* repo.finish(again, unavailable, "failed", error))
-            assert.isFalse(yield* repo.failsAlone(four))
+            assert.isTrue(Option.isNone(yield* repo.failsAlone(four)))
             assert.isTrue(yield* repo.finish(four, { outcome: "refused", reason: "NO" }, "failed", error))
-            assert.isTrue(yield* repo.failsAlone(five))
+            assert.isTrue(Option.isSome(yield* repo.failsAlone(five)))
             // Attempts that have lost their claim say nothing about the platform.
-            assert.isFalse(yield* repo.failsAlone(four))
+            assert.isTrue(Option.isNone(yield* repo.failsAlone(four)))
             assert.isTrue(yield* repo.finish(five, unavailable, "failed", error))
-            assert.isFalse(yield* repo.failsAlone(five))
+            assert.isTrue(Option.isNone(yield* repo.failsAlone(five)))
           })
         )
       )

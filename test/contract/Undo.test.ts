@@ -549,7 +549,7 @@ for (const engine of serviceEngines) {
         )
       )
 
-      it.effect("a product and its variant that were added one after the other leave together", () =>
+      it.effect("a product and its variant that were added one after the other are removed together", () =>
         inWorld(({ agent, drafts, here, run, there, window, write }) =>
           Effect.gen(function* () {
             const product = yield* anEntity("product", { title: "Tent" }, { on: [here] })

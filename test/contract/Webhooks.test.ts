@@ -749,7 +749,7 @@ for (const engine of all) {
         })
       )
 
-      it.effect("a host that is removed from the setting gets no messages without encryption", () =>
+      it.effect("a host that was removed from WEBHOOK_PRIVATE_HOSTS gets no unencrypted messages", () =>
         Effect.gen(function* () {
           const { actor, arrived, id } = yield* aWebhook("/unencrypted")
           yield* Effect.gen(function* () {

@@ -20,7 +20,7 @@ const script = `
   console.log(JSON.stringify({ code, before, after: read() }))`
 
 describe.skipIf(!existsSync("/proc/self/stat"))("the holder of a lease", () => {
-  it("that this process cannot check is not gone, nor is the process itself; one without a process is", async () => {
+  it("is gone if its process has certainly ended, also if this process cannot open files; it is never this process", async () => {
     const child = spawn(process.execPath, ["-e", ""])
     await once(child, "close")
     // `exec`, so that the parent of Node is this process.

@@ -99,66 +99,69 @@ const inNewAccount = <E, R>(work: (catalog: NewCatalog) => Effect.Effect<void, E
     for (const step of recorded) assert.isAtMost(mostRows(step), most, `${step.text}\n${outline(step)}`)
   })
 
-describe.skipIf(!serverAnswers || isServerCluster)("a new account, which the statistics do not include", () => {
-  layer(Live, { excludeTestServices: true })((it) => {
-    it.effect("has a store unlinked and linked again by statements that look entities up by their keys", () =>
-      inNewAccount(
-        () =>
+describe.skipIf(!serverAnswers || isServerCluster)(
+  "statements look entities up by their keys in a new account, which the statistics of PostgreSQL do not include",
+  () => {
+    layer(Live, { excludeTestServices: true })((it) => {
+      it.effect("to unlink a store and link it again", () =>
+        inNewAccount(
+          () =>
+            Effect.gen(function* () {
+              const { beginLink, beginUnlink } = yield* Stores
+              for (const begun of [beginUnlink(domain), beginLink({ domain, platform: "demo" })])
+                yield* finish((yield* begun).job ?? assert.fail("no job"))
+              const steps = recorded.filter(({ text }) => text.includes("rolled"))
+              assert.isAtLeast(steps.length, 2)
+            }),
+          // A step compares the entities that it writes with those that it read.
+          entities ** 2
+        )
+      )
+
+      it.effect("to publish and change products", () =>
+        inNewAccount((catalog) =>
           Effect.gen(function* () {
-            const { beginLink, beginUnlink } = yield* Stores
-            for (const begun of [beginUnlink(domain), beginLink({ domain, platform: "demo" })])
-              yield* finish((yield* begun).job ?? assert.fail("no job"))
-            const steps = recorded.filter(({ text }) => text.includes("rolled"))
-            assert.isAtLeast(steps.length, 2)
-          }),
-        // A step compares the entities that it writes with those that it read.
-        entities ** 2
+            const { ids, storeId } = catalog
+            yield* publish(catalog)
+            yield* bulk(ids, { _tag: "SetField", storeId: null, key: "vendor", value: "Fell" })
+            yield* bulk(ids, { _tag: "SetField", storeId, key: "title", value: "Zelt" })
+            yield* publish(catalog)
+          })
+        )
       )
-    )
 
-    it.effect("has its products published and changed by such statements", () =>
-      inNewAccount((catalog) =>
-        Effect.gen(function* () {
-          const { ids, storeId } = catalog
-          yield* publish(catalog)
-          yield* bulk(ids, { _tag: "SetField", storeId: null, key: "vendor", value: "Fell" })
-          yield* bulk(ids, { _tag: "SetField", storeId, key: "title", value: "Zelt" })
-          yield* publish(catalog)
-        })
+      it.effect("to take products off a store, add them to another and delete them", () =>
+        inNewAccount(({ ids, otherId, storeId }) =>
+          Effect.gen(function* () {
+            yield* bulk(ids, { _tag: "AddToStore", storeId: otherId })
+            for (const each of [storeId, otherId]) yield* bulk(ids, { _tag: "RemoveFromStore", storeId: each })
+            yield* bulk(ids, { _tag: "Delete" })
+          })
+        )
       )
-    )
 
-    it.effect("has its products taken off a store, added to another and deleted by such statements", () =>
-      inNewAccount(({ ids, otherId, storeId }) =>
-        Effect.gen(function* () {
-          yield* bulk(ids, { _tag: "AddToStore", storeId: otherId })
-          for (const each of [storeId, otherId]) yield* bulk(ids, { _tag: "RemoveFromStore", storeId: each })
-          yield* bulk(ids, { _tag: "Delete" })
-        })
+      it.effect("to undo the writes of a connection", () =>
+        inNewAccount(({ accountId, ids, otherId, storeId }) =>
+          Effect.gen(function* () {
+            const connectionId = yield* mintId(ConnectionId)
+            yield* (yield* CatalogChanges)
+              .apply(
+                ids.flatMap((entityId) => [
+                  CatalogChange.SetAttributes({ entityId, values: { title: "Zelt" } }),
+                  CatalogChange.SetOverrides({ entityId, storeId, values: { vendor: "Fell" } }),
+                  CatalogChange.AddToStore({ entityId, storeId: otherId })
+                ])
+              )
+              .pipe(actingAs({ _tag: "Connection", accountId, connectionId }))
+            const { review, run, settledNow } = yield* Undo
+            const until = yield* settledNow
+            const window = { since: plusMicros(until, -3_600_000_000), until }
+            assert.lengthOf((yield* review(connectionId, window, firstPart, entities)).fields, 3 * entities)
+            const undone = yield* run(connectionId, window, firstPart)
+            assert.deepStrictEqual(undone, { entities, fields: 3 * entities, left: [], next: null })
+          })
+        )
       )
-    )
-
-    it.effect("has the writes of a connection undone by such statements", () =>
-      inNewAccount(({ accountId, ids, otherId, storeId }) =>
-        Effect.gen(function* () {
-          const connectionId = yield* mintId(ConnectionId)
-          yield* (yield* CatalogChanges)
-            .apply(
-              ids.flatMap((entityId) => [
-                CatalogChange.SetAttributes({ entityId, values: { title: "Zelt" } }),
-                CatalogChange.SetOverrides({ entityId, storeId, values: { vendor: "Fell" } }),
-                CatalogChange.AddToStore({ entityId, storeId: otherId })
-              ])
-            )
-            .pipe(actingAs({ _tag: "Connection", accountId, connectionId }))
-          const { review, run, settledNow } = yield* Undo
-          const until = yield* settledNow
-          const window = { since: plusMicros(until, -3_600_000_000), until }
-          assert.lengthOf((yield* review(connectionId, window, firstPart, entities)).fields, 3 * entities)
-          const undone = yield* run(connectionId, window, firstPart)
-          assert.deepStrictEqual(undone, { entities, fields: 3 * entities, left: [], next: null })
-        })
-      )
-    )
-  })
-})
+    })
+  }
+)

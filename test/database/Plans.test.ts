@@ -725,6 +725,7 @@ const publishing = (round: number) =>
     yield* repo.hasten(accountId, storeId, entityId)
     yield* repo.hasten(accountId, storeId, null)
     yield* repo.outage(accountId, storeId)
+    yield* repo.delaysOf(accountId, entityId)
     yield* repo.failsAlone(first)
     yield* repo.meetOutage(yield* claim, { outcome: "unavailable", reason: "server" }, error, 0)
     const last = yield* claim

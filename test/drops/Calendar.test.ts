@@ -51,7 +51,7 @@ describe("the days of a drop", () => {
     })
 })
 
-describe("the lines of a week", () => {
+describe("the lines of drops in a week of the calendar", () => {
   const week = weeksOf("2026-12")[1] ?? []
   const span = (name: string, first: number, last: number) => {
     const day = (number: number) => new Date(Date.UTC(2026, 11, number)).toISOString().slice(0, 10)

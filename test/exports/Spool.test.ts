@@ -34,7 +34,7 @@ describe("the file of an export", () => {
   )
 
   for (const every of [1, 7, 3_000])
-    it.effect(`keeps the order for a receiver that stops reading after each part number ${every}`, () =>
+    it.effect(`keeps the order for a receiver that pauses after every ${every} parts`, () =>
       Effect.gen(function* () {
         let read = 0
         const parts = yield* spool(writeAll).pipe(

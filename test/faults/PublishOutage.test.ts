@@ -3,6 +3,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Duration, Effect, Exit, identity, Layer, Schedule, Scope } from "effect"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import { type EntityId, ImportId, nilUuid, type StoreId } from "../../src/model/Ids.ts"
+import { Timestamp } from "../../src/model/Timestamp.ts"
 import { PlatformAnswers } from "../../src/platform/PlatformAnswers.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import { PlatformOutcomeUnknown, PlatformUnavailable } from "../../src/platform/PlatformErrors.ts"
@@ -57,7 +58,10 @@ const reasons = ["suspended", "throttled", "transport", "server", "timeout"] as 
 /** A repository with a planted fault: no failure belongs to the platform. */
 const Unsuspecting = Layer.effect(
   PublicationsRepo,
-  Effect.map(PublicationsRepo, (repo) => ({ ...repo, failsAlone: () => Effect.succeed(true) }))
+  Effect.map(PublicationsRepo, (repo) => ({
+    ...repo,
+    failsAlone: () => Effect.succeedSome(Timestamp.make("2000-01-01T00:00:00Z"))
+  }))
 )
 
 /** The stores whose platforms fail: those in `down` do not answer, those in `mute` can be read but take no writes. */

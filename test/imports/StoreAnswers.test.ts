@@ -16,7 +16,7 @@ import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, Publishing, Stores } from "../../src/testing/index.ts"
 import { makeHolding } from "../support/HeldStep.ts"
-import { aProductOf } from "../support/ShopRecords.ts"
+import { aProductOf, held } from "../support/ShopRecords.ts"
 import { featureEngines } from "../support/TestDatabase.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "store-answers-"))
@@ -66,6 +66,23 @@ const aShop = Effect.gen(function* () {
               `${row.kind} ${row.name}: ${row.status}, ${row.pending ? "pending" : "same"}, ${row.platform}, ${row.vendor}`
           )
           .sort()
+    ),
+    /** The accepted order of the tent's variants and pictures. */
+    order: Effect.map(
+      sql`
+        SELECT list.key, array_agg(coalesce(m.attributes #>> '{sku,value}', m.attributes #>> '{url,value}') ORDER BY i.place) AS names
+        FROM entity e JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = e.id
+        CROSS JOIN (VALUES ('variants'), ('media')) AS list (key)
+        CROSS JOIN jsonb_array_elements_text(v.accepted -> list.key) WITH ORDINALITY AS i (id, place)
+        JOIN entity m ON m.account_id = e.account_id AND m.id = i.id::uuid
+        WHERE e.account_id = ${accountId} AND e.kind = 'product' GROUP BY list.key`,
+      (rows) =>
+        Object.fromEntries(
+          rows.map(({ key, names }) => [
+            key,
+            (names as ReadonlyArray<string>).map((name) => name.replace(/^.*\/(.*)\.jpg$/, "$1"))
+          ])
+        )
     ),
     idOf: (handle: string) =>
       Effect.map(
@@ -168,6 +185,100 @@ for (const engine of featureEngines)
           const review = yield* imports.refresh(store.domain, quiet).pipe(actingAs(actor))
           assert.deepInclude(review.summary, { updated: 1, conflicts: 0 })
           yield* imports.discard(review.id).pipe(actingAs(actor))
+        })
+      )
+
+      it.effect(
+        "leave an order that changed in the store for the next refresh, unless the file changes the order",
+        () =>
+          Effect.gen(function* () {
+            const { actor, bring, order, put, states, store } = yield* aShop
+            const imports = yield* Imports
+            const shop = (sizes: ReadonlyArray<string>, pictures: ReadonlyArray<string>) => {
+              const [product, ...variants] = aProductOf("tent", sizes).filter(({ kind }) => kind !== "media")
+              if (product === undefined) return []
+              return [
+                ...pictures.map((name) =>
+                  held("media", `file/${name}`, {
+                    url: `https://shop.example/files/${name}.jpg`,
+                    mime_type: "image/jpeg"
+                  })
+                ),
+                { ...product, media: pictures.map((name) => `file/${name}`) },
+                ...variants.map((variant, position) => ({ ...variant, position }))
+              ]
+            }
+            const refresh = Effect.flatMap(imports.refresh(store.domain, quiet), ({ id, summary }) =>
+              Effect.as(imports.accept(id, quiet), summary)
+            ).pipe(actingAs(actor))
+            yield* put(shop(["S", "M", "L"], ["a", "b"]))
+            yield* refresh
+            const before = { variants: ["tent-S", "tent-M", "tent-L"], media: ["a", "b"] }
+            assert.deepStrictEqual(yield* order, before)
+            yield* put(shop(["L", "S", "M"], ["c", "b", "a"]))
+            const vendor = fileOf("order-vendor.csv", tent, "tent,,,,M,tent-M,", "tent,,,,L,tent-L,")
+            assert.strictEqual((yield* bring(vendor)).summary.conflicts, 0)
+            assert.deepStrictEqual(yield* order, before)
+            assert.include(yield* states, "product tent: published, pending, product/tent, Fell")
+            assert.deepInclude(yield* refresh, { updated: 1, conflicts: 0 })
+            const after = { variants: ["tent-L", "tent-S", "tent-M"], media: ["c", "b", "a"] }
+            assert.deepStrictEqual(yield* order, after)
+            // The file has the order that the store has got.
+            yield* put(shop(["M", "S", "L"], ["c", "b", "a"]))
+            yield* bring(
+              fileOf("order-new.csv", "tent,The tent,Tarn,Size,M,tent-M,", "tent,,,,S,tent-S,", "tent,,,,L,tent-L,")
+            )
+            assert.deepStrictEqual(yield* order, { ...after, variants: ["tent-M", "tent-S", "tent-L"] })
+          })
+      )
+
+      it.effect("show no picture that a refresh took off the store with its product, unless the file names it", () =>
+        Effect.gen(function* () {
+          const { actor, bring, empty, put, store } = yield* aShop
+          const imports = yield* Imports
+          const sql = yield* SqlClient.SqlClient
+          const refresh = Effect.flatMap(imports.refresh(store.domain, quiet), ({ id }) =>
+            imports.accept(id, quiet, { confirmsRemovals: true, rest: "take_store" })
+          ).pipe(actingAs(actor))
+          const pictured = aProductOf("tent", ["S"]).map((record) =>
+            record.kind === "variant" ? { ...record, picture: "file/tent" } : record
+          )
+          /** The entities that show the picture on the store, and whether the picture is on the store. */
+          const shown = Effect.map(
+            sql`
+              SELECT e.kind, EXISTS (
+                SELECT FROM store_version v
+                WHERE v.account_id = g.account_id AND v.entity_id = g.media_id AND v.store_id = ${store.id}
+              ) AS "isThere"
+              FROM entity_media g JOIN entity e ON e.account_id = g.account_id AND e.id = g.entity_id
+              WHERE g.account_id = ${actor.accountId} AND ${store.id} = ANY(g.store_ids) ORDER BY 1`,
+            (rows) => rows.map(({ isThere, kind }) => [kind, isThere])
+          )
+          for (const [name, image, expected] of [
+            ["unnamed", "", []],
+            [
+              "named",
+              "https://shop.example/files/tent.jpg",
+              [
+                ["product", true],
+                ["variant", true]
+              ]
+            ]
+          ] as const) {
+            yield* put(pictured)
+            yield* refresh
+            assert.deepStrictEqual(yield* shown, [
+              ["product", true],
+              ["variant", true]
+            ])
+            yield* empty
+            yield* refresh
+            const path = join(folder, `${name}.csv`)
+            const columns = "Handle,Title,Option1 Name,Option1 Value,Variant SKU,Image Src,Variant Image"
+            writeFileSync(path, `${columns}\ntent,The tent,Size,S,tent-S,${image},${image}\n`)
+            yield* bring(path)
+            assert.deepStrictEqual<unknown>(yield* shown, expected, name)
+          }
         })
       )
 

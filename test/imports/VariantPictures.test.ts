@@ -152,7 +152,7 @@ describe("the picture of a variant in an import", () => {
 })
 
 for (const engine of featureEngines)
-  describe.skipIf(engine.absent)(`pictures of variants in a refresh on ${engine.name}`, () => {
+  describe.skipIf(engine.absent)(`pictures of variants in imports and refreshes on ${engine.name}`, () => {
     const TestLayer = Imports.layer.pipe(
       Layer.provide(FaultInjector.layer),
       Layer.provideMerge(Services),
@@ -161,47 +161,49 @@ for (const engine of featureEngines)
       Layer.orDie
     )
     layer(TestLayer, { excludeTestServices: true })((it) => {
-      it.effect("that a file has no address for stay as they are, and the file again changes nothing", () =>
-        Effect.gen(function* () {
-          const { accountId, actor } = yield* anAccount({ domains: ["files.example"] })
-          yield* Effect.gen(function* () {
-            const imports = yield* Imports
-            const sql = yield* SqlClient.SqlClient
-            const bring = (name: string, lines: ReadonlyArray<string>) =>
-              Effect.gen(function* () {
-                const path = join(folder, name)
-                writeFileSync(path, `${lines.join("\n")}\n`)
-                const { id } = yield* imports.csv(path, "files.example", () => Effect.void)
-                return (yield* imports.accept(id, () => Effect.void, { rest: "take_store" })).summary
-              })
-            const states = sql`
+      it.effect(
+        "stay as they are if the file has no address for them, and a second import of the file changes nothing",
+        () =>
+          Effect.gen(function* () {
+            const { accountId, actor } = yield* anAccount({ domains: ["files.example"] })
+            yield* Effect.gen(function* () {
+              const imports = yield* Imports
+              const sql = yield* SqlClient.SqlClient
+              const bring = (name: string, lines: ReadonlyArray<string>) =>
+                Effect.gen(function* () {
+                  const path = join(folder, name)
+                  writeFileSync(path, `${lines.join("\n")}\n`)
+                  const { id } = yield* imports.csv(path, "files.example", () => Effect.void)
+                  return (yield* imports.accept(id, () => Effect.void, { rest: "take_store" })).summary
+                })
+              const states = sql`
               SELECT e.attributes #>> '{sku,value}' AS sku, e.pending_publish,
                      ARRAY(SELECT g.media_id FROM entity_media g WHERE g.account_id = e.account_id AND g.entity_id = e.id) AS shown,
                      v.accepted -> 'media' AS accepted
               FROM entity e
               JOIN store_version v ON v.account_id = e.account_id AND v.entity_id = e.id
               WHERE e.account_id = ${accountId} AND e.kind = 'variant' ORDER BY 1`
-            const header = "Handle,Title,Option1 Name,Option1 Value,Variant SKU,Image Src,Variant Image"
-            const [small, medium] = ["https://cdn.example/s.png", "https://cdn.example/m.png"]
-            const full = [header, `hat,Hat,Size,S,H-S,${small},${medium}`, `hat,,,M,H-M,${medium},`]
-            assert.deepInclude(yield* bring("full.csv", full), { created: 1, images: 2 })
-            const before = yield* states
-            assert.deepStrictEqual(
-              before.map(({ accepted, pending_publish, shown }) => [accepted ?? [], shown, pending_publish]),
-              [
-                [[], [], false],
-                [before[1]?.shown, before[1]?.shown, false]
-              ]
-            )
-            assert.lengthOf(before[1]?.shown as ReadonlyArray<string>, 1)
-            assert.deepInclude(yield* bring("again.csv", full), { created: 0, updated: 0, unchanged: 1 })
-            const empty = [header, `hat,Hat,Size,S,H-S,${small},`, `hat,,,M,H-M,${medium},`]
-            const without = empty.map((line) => line.slice(0, line.lastIndexOf(",")))
-            for (const [name, lines] of Object.entries({ empty, without }))
-              assert.deepInclude(yield* bring(`${name}.csv`, lines), { created: 0, updated: 0, unchanged: 1 }, name)
-            assert.deepStrictEqual(yield* states, before)
-          }).pipe(actingAs(actor))
-        })
+              const header = "Handle,Title,Option1 Name,Option1 Value,Variant SKU,Image Src,Variant Image"
+              const [small, medium] = ["https://cdn.example/s.png", "https://cdn.example/m.png"]
+              const full = [header, `hat,Hat,Size,S,H-S,${small},${medium}`, `hat,,,M,H-M,${medium},`]
+              assert.deepInclude(yield* bring("full.csv", full), { created: 1, images: 2 })
+              const before = yield* states
+              assert.deepStrictEqual(
+                before.map(({ accepted, pending_publish, shown }) => [accepted ?? [], shown, pending_publish]),
+                [
+                  [[], [], false],
+                  [before[1]?.shown, before[1]?.shown, false]
+                ]
+              )
+              assert.lengthOf(before[1]?.shown as ReadonlyArray<string>, 1)
+              assert.deepInclude(yield* bring("again.csv", full), { created: 0, updated: 0, unchanged: 1 })
+              const empty = [header, `hat,Hat,Size,S,H-S,${small},`, `hat,,,M,H-M,${medium},`]
+              const without = empty.map((line) => line.slice(0, line.lastIndexOf(",")))
+              for (const [name, lines] of Object.entries({ empty, without }))
+                assert.deepInclude(yield* bring(`${name}.csv`, lines), { created: 0, updated: 0, unchanged: 1 }, name)
+              assert.deepStrictEqual(yield* states, before)
+            }).pipe(actingAs(actor))
+          })
       )
 
       it.effect("come with the products, follow the shop, and become a conflict if both sides changed them", () =>

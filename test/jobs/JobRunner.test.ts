@@ -180,7 +180,7 @@ it.effect("a step whose statement takes too long is repeated with fewer items", 
   }).pipe(Effect.provide([TestServices, FaultInjector.layer, silent]))
 )
 
-it.effect("a job whose processes died begins with fewer items", () =>
+it.effect("a job whose processes died begins again with smaller steps", () =>
   Effect.gen(function* () {
     const { after, sizes } = yield* aSizedJob((_, number) => Effect.succeed(progress(number < 3 ? number : null)))
     const { claim } = yield* JobsRepo

@@ -172,7 +172,7 @@ describe("the tools", () => {
         }
   })
 
-  it("speak of arguments by the names that these have, where one explains another too", () => {
+  it("describe arguments by their own names, also where the description of one names another", () => {
     for (const { inputs, listed: each } of tools)
       for (const [path, { description }] of schemasIn(each.inputSchema))
         for (const [rest] of inputs.flatMap(wordsOf))

@@ -5,11 +5,14 @@ import { demoAdapter } from "../../src/platform/demo/DemoAdapter.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import type { PlatformMarket } from "../../src/platform/Market.ts"
 import { PlatformClient, type PlatformStore } from "../../src/platform/PlatformClient.ts"
+import type { PlatformRecord } from "../../src/platform/PlatformRecord.ts"
 import { shopifyAdapter } from "../../src/platform/shopify/ShopifyAdapter.ts"
-import type { PlatformUnderTest, ShopFailure, ShopSections } from "../../src/testing/index.ts"
+import type { PlatformUnderTest, ShopFailure, ShopSections, StaffRecord } from "../../src/testing/index.ts"
+import { attributesOf } from "../../src/testing/platform/Publications.ts"
 import { makePlainshop, plainshopAdapter } from "./example/PlainshopAdapter.ts"
 import { PlainshopServer } from "./example/PlainshopServer.ts"
 import { aStore, PlatformShops, ShopifyTestServer, tokenOf } from "./PlatformShops.ts"
+import type { ShopifyShop } from "./ShopifyShop.ts"
 
 const noSections: ShopSections = {
   markets: [],
@@ -152,6 +155,57 @@ const shopifySections = {
   ]
 }
 
+const staffId = (record: StaffRecord) => `staff/${record.kind === "variant" ? record.sku : record.handle}`
+
+/** The records that staff creates, as shops of the demo keep them. */
+const recordsOfStaff = (record: StaffRecord): ReadonlyArray<PlatformRecord> => {
+  const made = (
+    kind: "product" | "variant" | "collection",
+    platformId: string,
+    parentId: string | null,
+    values: Readonly<Record<string, string>>
+  ) => ({ kind, platformId, parentId, entityId: null, attributes: attributesOf(values), media: [], members: [] })
+  switch (record.kind) {
+    case "product": {
+      const { handle, size, sku, title } = record
+      const id = staffId(record)
+      return [
+        made("product", id, null, { title, handle }),
+        made("variant", `${id}/1`, id, { title: size, option1: size, sku })
+      ]
+    }
+    case "variant": {
+      const { productId, size, sku } = record
+      return [made("variant", staffId(record), productId, { title: size, option1: size, sku })]
+    }
+    case "collection":
+      return [made("collection", staffId(record), null, { title: record.title, handle: record.handle })]
+  }
+}
+
+const createInShopify = (shop: ShopifyShop, record: StaffRecord): string => {
+  const variantOf = (size: string, sku: string) => ({
+    optionValues: [{ optionName: "Size", name: size }],
+    inventoryItem: { sku }
+  })
+  switch (record.kind) {
+    case "product": {
+      const { handle, size, sku, title } = record
+      const productOptions = [{ name: "Size", values: [{ name: size }] }]
+      const input = { title, handle, productOptions, variants: [variantOf(size, sku)] }
+      return shop.productSet({ identifier: { handle }, input }).product?.id ?? ""
+    }
+    case "variant": {
+      const variants = [variantOf(record.size, record.sku)]
+      return shop.variantsBulkCreate({ productId: record.productId, variants }).productVariants?.[0]?.id ?? ""
+    }
+    case "collection": {
+      const { handle, title } = record
+      return shop.collectionCreate({ collection: { title, handle } }).collection?.id ?? ""
+    }
+  }
+}
+
 /** Failures that do not exist in demo shops, which have no rate limit and no credentials. */
 export const impossibleForDemo: ReadonlyArray<ShopFailure> = ["throttled", "throttledOnce", "revoked"]
 
@@ -172,6 +226,7 @@ export const demoUnderTest: Effect.Effect<PlatformUnderTest, never, PlatformClie
             : Effect.dieMessage(`a demo shop is never ${failure}`),
         repair: repair(store),
         productsCreated: productsMade(store),
+        create: (record) => Effect.map(shops.put(store, recordsOfStaff(record)), () => staffId(record)),
         remove: (platformId) => shops.remove(store, platformId)
       })),
       openWithSections: Effect.gen(function* () {
@@ -233,6 +288,7 @@ export const shopifyUnderTest: Effect.Effect<
       fail: (failure) => Effect.sync(() => script(store, failure)),
       repair: Effect.sync(() => server.repair(tokenOf(store))),
       productsCreated: Effect.sync(() => shop.made.filter((kind) => kind === "Product").length),
+      create: (record) => Effect.sync(() => createInShopify(shop, record)),
       remove: (platformId) => Effect.sync(() => void shop.files.delete(platformId))
     })),
     openWithSections: Effect.map(openShop, ({ shop, store }) => {
@@ -266,6 +322,7 @@ export const plainshopUnderTest: Effect.Effect<PlatformUnderTest, never, Plainsh
       fail: (failure) => Effect.sync(() => server.fail(keyOf(store), failure)),
       repair: Effect.sync(() => server.fail(keyOf(store), undefined)),
       productsCreated: Effect.sync(() => server.created(keyOf(store))),
+      create: (record) => Effect.as(server.put(keyOf(store), recordsOfStaff(record)), staffId(record)),
       remove: (platformId) => Effect.sync(() => server.remove(keyOf(store), platformId))
     })),
     openWithSections: Effect.map(openStore, (store) => ({ store, sections: noSections }))

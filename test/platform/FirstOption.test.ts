@@ -145,7 +145,7 @@ describe.skipIf(adminSchema === undefined)("the first option of a product that i
         })
       )
 
-    it.effect("is missing in the store if the call did not come there, so the product is sent again", () =>
+    it.effect("is missing in the store if its call did not arrive, so the product is sent again", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
         const shop = yield* aLiveProduct
@@ -165,31 +165,33 @@ describe.skipIf(adminSchema === undefined)("the first option of a product that i
       })
     )
 
-    it.effect("is not given to a product that has another one there, and no variant comes under that one", () =>
-      Effect.gen(function* () {
-        const { publish } = yield* PlatformClient
-        const shop = yield* aLiveProduct
-        shop.live.optionList = [{ name: "Color", values: ["Red"] }]
-        for (const variant of shop.live.variantList) variant.options = [{ name: "Color", value: "Red" }]
-        const before = optionsIn(shop)
-        for (const variant of [shop.former, shop.added]) {
-          const refused = yield* Effect.flip(publish(shop.store, variant))
-          assert.deepEqual({ ...refused, message: refused.message }, {
-            _tag: "PlatformRefused",
-            code: "OTHER_OPTIONS",
-            message: "The product has other options in the store. Refresh the store, then publish again.",
-            field: null
-          } as never)
-        }
-        assert.deepStrictEqual([calls(shop, "UpdateVariants"), calls(shop, "CreateVariants")], [0, 0])
-        yield* publish(shop.store, shop.product)
-        assert.strictEqual(shop.live.values.title, "Big mug")
-        assert.strictEqual(calls(shop, "UpdateOption"), 0)
-        assert.deepStrictEqual(optionsIn(shop), before)
-      })
+    it.effect(
+      "is not given to a product that has another option in the store, and no variant is added under that option",
+      () =>
+        Effect.gen(function* () {
+          const { publish } = yield* PlatformClient
+          const shop = yield* aLiveProduct
+          shop.live.optionList = [{ name: "Color", values: ["Red"] }]
+          for (const variant of shop.live.variantList) variant.options = [{ name: "Color", value: "Red" }]
+          const before = optionsIn(shop)
+          for (const variant of [shop.former, shop.added]) {
+            const refused = yield* Effect.flip(publish(shop.store, variant))
+            assert.deepEqual({ ...refused, message: refused.message }, {
+              _tag: "PlatformRefused",
+              code: "OTHER_OPTIONS",
+              message: "The product has other options in the store. Refresh the store, then publish again.",
+              field: null
+            } as never)
+          }
+          assert.deepStrictEqual([calls(shop, "UpdateVariants"), calls(shop, "CreateVariants")], [0, 0])
+          yield* publish(shop.store, shop.product)
+          assert.strictEqual(shop.live.values.title, "Big mug")
+          assert.strictEqual(calls(shop, "UpdateOption"), 0)
+          assert.deepStrictEqual(optionsIn(shop), before)
+        })
     )
 
-    it.effect("stays when a publish of its variant that was requested before comes later", () =>
+    it.effect("stays if an earlier publish request of its variant is sent after it", () =>
       Effect.gen(function* () {
         const { publish, readBack } = yield* PlatformClient
         const shop = yield* aLiveProduct
@@ -203,7 +205,7 @@ describe.skipIf(adminSchema === undefined)("the first option of a product that i
       })
     )
 
-    it.effect("may be named Title, and stays when a publish of its variant that was requested before comes later", () =>
+    it.effect("may be named Title, and stays if an earlier publish request of its variant is sent after it", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
         const shop = yield* aLiveProduct
@@ -229,7 +231,12 @@ describe.skipIf(adminSchema === undefined)("the first option of a product that i
         for (const owner of [shop.live, ...shop.live.variantList]) owner.metafieldValues = []
         const [variant] = shop.product.variants
         assert(variant !== undefined)
-        const product = { ...shop.product, platformId: null, variants: [{ ...variant, platformId: null }] }
+        const product = {
+          ...shop.product,
+          platformId: null,
+          isAccepted: true,
+          variants: [{ ...variant, platformId: null }]
+        }
         const published = yield* publish(shop.store, product)
         assert.deepStrictEqual(published.platformIds.get(variant.entityId), shop.formerId)
         assert.deepStrictEqual(optionsIn(shop), {
@@ -240,7 +247,7 @@ describe.skipIf(adminSchema === undefined)("the first option of a product that i
       })
     )
 
-    it.effect("comes with the next publish if the store took a part of the first one", () =>
+    it.effect("is given by the next publish if the store took only a part of the first one", () =>
       Effect.gen(function* () {
         const { publish, pull } = yield* PlatformClient
         const { script, shop, store } = yield* openShop

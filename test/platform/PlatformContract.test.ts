@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Chunk, Effect, Option, Stream } from "effect"
+import { valueOf } from "../../src/model/Attribute.ts"
 import type { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import { PlatformOutcomeUnknown, PlatformUnavailable } from "../../src/platform/PlatformErrors.ts"
 import type { Publication } from "../../src/platform/Publication.ts"
@@ -141,6 +142,28 @@ const planted: Readonly<
         )
     })
   },
+  "takes over records of the shop's staff": {
+    rule: "a first publish does not take over a record of the shop's staff with its handle or SKU, and is refused",
+    wrong: (client) => ({
+      publish: (store, publication) => {
+        const handle = valueOf(publication.attributes, "handle")
+        return Effect.flatMap(Stream.runCollect(client.pull(store)), (records) => {
+          const same = Chunk.findFirst(
+            records,
+            ({ attributes, entityId, kind }) =>
+              entityId === null && kind === publication._tag.toLowerCase() && valueOf(attributes, "handle") === handle
+          )
+          return client.publish(
+            store,
+            Option.match(same, {
+              onNone: () => publication,
+              onSome: ({ platformId }) => ({ ...publication, platformId })
+            })
+          )
+        })
+      }
+    })
+  },
   "reads another shop": {
     rule: "a shop has only what was published to it",
     wrong: (client) => {
@@ -177,7 +200,7 @@ describe("the contract of platforms fails for wrong adapters", () => {
   it("leaves out only the rules of failures that a platform does not have", () => {
     const names = (impossible: ReadonlyArray<"down" | "revoked">) =>
       platformContract(plainshopUnderTest, impossible).map(({ name }) => name)
-    assert.lengthOf(names([]), 19)
+    assert.lengthOf(names([]), 20)
     assert.deepStrictEqual(
       names([]).filter((name) => !names(["revoked", "down"]).includes(name)),
       ["a platform that is down has published nothing", "credentials that were revoked are refused as UNAUTHORIZED"]

@@ -368,11 +368,11 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
       })
     )
 
-    it.effect("a product of the shop is matched by SKU and keeps its other data", () =>
+    it.effect("a product that the shop has accepted without an id is matched by SKU and keeps its other data", () =>
       Effect.gen(function* () {
         const { publish } = yield* PlatformClient
         const { shop, store } = yield* openShop
-        const publication = aProduct()
+        const publication = { ...aProduct(), isAccepted: true }
         const { product } = shop.productSet({
           identifier: { handle: "old-jumper" },
           input: {
@@ -421,7 +421,7 @@ describe.skipIf(adminSchema === undefined)("the Shopify adapter", () => {
         })
         const product = made("JUMPER-55")
         const variants = Array.from({ length: 60 }, (_, size) => aVariant(String(size)))
-        const publication = { ...aProduct(), variants }
+        const publication = { ...aProduct(), isAccepted: true, variants }
         const { platformIds } = yield* publish(store, publication)
         assert.strictEqual(platformIds.get(publication.entityId), product?.id)
         assert.lengthOf(

@@ -223,7 +223,7 @@ describe.skipIf(adminSchema === undefined)("the sales channels of new records on
           })
           if (product === null) return assert.fail("no product")
           product.createdAt = "2026-11-20T10:00:00Z"
-          const publication = aProduct()
+          const publication = { ...aProduct(), isAccepted: true }
           if (lost !== "") {
             script(lost, "lost")
             yield* Effect.flip(publish(store, publication))
@@ -245,7 +245,7 @@ describe.skipIf(adminSchema === undefined)("the sales channels of new records on
           const { collection } = shop.collectionCreate({ collection: { title: "Tents", handle: "tents" } })
           if (collection === null || product === null) return assert.fail("no collection")
           collection.conditionIds = [product.id]
-          const publication = aCollection([product.id], { title: "Tents", handle: "tents" })
+          const publication = { ...aCollection([product.id], { title: "Tents", handle: "tents" }), isAccepted: true }
           if (lost !== "") {
             script(lost, "lost")
             yield* Effect.flip(publish(store, publication))

@@ -45,7 +45,7 @@ describe("the moves of the members of a collection", () => {
     }
   })
 
-  test("leave products where they are that are not wanted, and ignore those that are not there", () => {
+  test("leave products that are not wanted where they are, and ignore wanted ones that the collection does not have", () => {
     const wanted = ["absent", "a", "b", "c", "d", "gone"]
     for (const current of permutations(["a", "b", "c", "d", "theirs", "also theirs"])) {
       const moves = movesTo(wanted, current)

@@ -5,8 +5,8 @@ import * as Migrations from "../../src/database/Migrations.ts"
 import { workUntilNewer } from "../../src/programs/WorkUntilNewer.ts"
 import { anyDatabase } from "../support/TestDatabase.ts"
 
-describe("the work in the background of requests", () => {
-  it.live("ends when the schema becomes newer than the code, and does not begin if it is", () =>
+describe("background work", () => {
+  it.live("ends when the schema becomes newer than the code, and does not begin if the schema is newer already", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const events: Array<string> = []

@@ -106,7 +106,7 @@ describe("the first option of a product that is live without options", () => {
     assert.isUndefined(foundWith(title, {}, { option1: "L" }))
     assert.isUndefined(foundWith(title, {}, {}))
   })
-  it("makes another request of a request that is open, if it has changed since", () => {
+  it("makes a request differ from the open one if the name or the former value has changed since", () => {
     const values = { attributes: attributesOf({ option1: "L" }) }
     const content = {
       _tag: "Draft",

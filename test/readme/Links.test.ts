@@ -13,7 +13,7 @@ const folders = new Set(["src", "test", "docs", "ops", "migrations", ...features
 
 /** Protocols, the exports of the package, and paths with a placeholder such as `cli/NOUNCommands.ts`. */
 const isOther = (path: string, name: string) =>
-  /^(http\/(protobuf|json)|catalog\/(client|testing))$/.test(path) || /^[A-Z]{2}/.test(name)
+  /^(http\/(protobuf|json)|catalog\/(client|platform|testing))$/.test(path) || /^[A-Z]{2}/.test(name)
 
 /** Whether the path exists, from the root, `src` or `test`, with or without its ending. */
 const isThere = (path: string) =>

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DigestMap } from "../../src/runtime/DigestMap.ts"
 
-describe("numbers by text", () => {
+describe("the numbers in a DigestMap", () => {
   it("are found after many others were added, and can be replaced", () => {
     const map = new DigestMap()
     const texts = Array.from({ length: 20_000 }, (_, number) => `SKU-${number}`)

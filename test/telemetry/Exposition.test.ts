@@ -4,7 +4,7 @@ import { writeMetrics } from "../../src/telemetry/Exposition.ts"
 import { metrics } from "../../src/telemetry/Metrics.ts"
 import { parseExposition, sumOf } from "./Exposition.ts"
 
-it("every metric is written before its first value, and the text is valid", () => {
+it("every metric is exposed also before its first value, and the text is valid", () => {
   const families = parseExposition(writeMetrics())
   for (const { name, type } of Object.values(metrics)) assert.strictEqual(families.get(name)?.type, type, name)
   assert.strictEqual(families.size, Object.keys(metrics).length)

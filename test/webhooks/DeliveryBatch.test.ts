@@ -39,7 +39,7 @@ describe("a batch of a webhook whose receiver fails", () => {
     assert.strictEqual(late.delaySeconds, 0)
   })
 
-  it("stops the webhook after three days if a delivery failed", () => {
+  it("stops the webhook if a further delivery fails after three days of failures", () => {
     const batch = batchOf("entity.created")
     const [chain = assert.fail("no chain")] = batch.chains
     batch.record(chain, 0, { problem: "It answered 500.", isGone: false, retryAfter: 0 })

@@ -136,8 +136,8 @@ const byPointer = (list: HTMLElement): void => {
       if (!isDragged) return
       if (!isDropped) put(list, item, from)
       else if (placeOf(list, item) !== from) save(list, item)
-      // The press ends in a click, which would open the link under the mouse. It comes before the next task, if it comes: so the
-      // listener ends there, and stops no later click.
+      // The press may end in a click, which would open the link under the mouse. Such a click comes before the next task, so the
+      // listener is removed then and stops no later click.
       const prevent = (event: Event) => event.preventDefault()
       addEventListener("click", prevent, { capture: true, once: true })
       setTimeout(() => removeEventListener("click", prevent, { capture: true }))

@@ -42,14 +42,14 @@ const openDrawer = (review: HTMLElement): void => {
 
 /**
  * Takes another version of the page. `id`: of the link that has the focus afterwards, unless the form of a cell is open; empty: no cell
- * was opened or closed. `sent`: the form that was sent.
+ * was opened or closed. `sentForm`: the form that was sent.
  */
-const take = (main: HTMLElement, next: HTMLElement, id: string, sent: HTMLFormElement | undefined): void => {
+const take = (main: HTMLElement, next: HTMLElement, id: string, sentForm: HTMLFormElement | undefined): void => {
   const { events } = main.dataset
   if (events !== undefined) next.dataset.events ??= events
   for (const element of next.querySelectorAll("[autofocus]")) element.removeAttribute("autofocus")
   // They would stay as they are, because a person is in them.
-  sent?.remove()
+  sentForm?.remove()
   if (id !== "") for (const form of main.querySelectorAll("form.cell, form.undo")) form.remove()
   drawer()?.close()
   morph(main, next)
@@ -63,7 +63,7 @@ const take = (main: HTMLElement, next: HTMLElement, id: string, sent: HTMLFormEl
 }
 
 /** Sends a request of the page. Returns whether the answer was taken. */
-const send = async (request: Request, id: string, sent?: HTMLFormElement): Promise<boolean> => {
+const send = async (request: Request, id: string, sentForm?: HTMLFormElement): Promise<boolean> => {
   const response = await fetch(request).catch(() => undefined)
   const text = await response?.text().catch(() => undefined)
   const page = new DOMParser().parseFromString(text ?? "", "text/html")
@@ -75,7 +75,7 @@ const send = async (request: Request, id: string, sent?: HTMLFormElement): Promi
     return true
   }
   if (next.querySelector("table[data-grid]") === null) return false
-  take(main, next, id, sent)
+  take(main, next, id, sentForm)
   document.title = page.title
   if (response.ok) {
     const open = openControl()?.id ?? id
@@ -90,9 +90,9 @@ export const editInPlace = (updated: () => void): void => {
   /** Runs as soon as the changed cell is saved. */
   let afterSave: (() => void) | undefined
 
-  const attempt = async (request: Request, id: string, otherwise: () => void, sent?: HTMLFormElement) => {
+  const attempt = async (request: Request, id: string, otherwise: () => void, sentForm?: HTMLFormElement) => {
     isBusy = true
-    const isTaken = await send(request, id, sent)
+    const isTaken = await send(request, id, sentForm)
     isBusy = false
     if (!isTaken) return otherwise()
     updated()

@@ -58,8 +58,8 @@ const open = (marker: HTMLElement): void => {
   const { island = "", messages = "{}", props = "{}" } = marker.dataset
   if (!isIsland(island)) return
   const values = JSON.parse(props)
-  const known = JSON.parse(messages) as Readonly<Record<string, string>>
-  const t = makeWords(languageOf(document.documentElement.lang) ?? "en", (text) => known[text])
+  const translations = JSON.parse(messages) as Readonly<Record<string, string>>
+  const t = makeWords(languageOf(document.documentElement.lang) ?? "en", (text) => translations[text])
   const Component = islands[island].Component as ComponentType<unknown>
   hydrate(h(Component, { ...values, t }), marker)
   connections[island](marker, values, (state) => render(h(Component, { ...values, t, state }), marker))

@@ -47,8 +47,8 @@ const unread =
   /<!--[\s\S]*?(?:-->|$)|<(script|style|title|template|textarea|iframe|noscript|select|svg|math)\b[\s\S]*?(?:<\/\1\s*>|$)/gi
 
 /**
- * Pasted HTML without what browsers report while they read it, although nothing of it runs: scripts, handlers of events and styles.
- * The sanitiser still decides what is safe.
+ * Removes scripts, event handlers and styles from pasted HTML. They would not run, but browsers report them as violations of the
+ * page's Content-Security-Policy when the HTML is parsed. The sanitiser still decides what is safe.
  */
 export const withoutReports = (html: string): string =>
   html
@@ -63,7 +63,7 @@ export const withoutReports = (html: string): string =>
       return `<${slash}${name}${words.join("")}>`
     })
 
-/** The same for texts that browsers show the same. `html`: as browsers write it. */
+/** Equal for two texts that browsers show alike. `html`: as browsers serialize it. */
 const keyOf = (html: string): string =>
   html
     .replace(/[ \t\r\n\f]+/g, " ")
@@ -79,7 +79,7 @@ const rewritten = (text: string): string => {
 }
 
 /** Where the blocks at the top of a text begin and end. Text between blocks is a block too. */
-const bounds = (text: string): ReadonlyArray<readonly [from: number, to: number]> => {
+const blockBounds = (text: string): ReadonlyArray<readonly [from: number, to: number]> => {
   const found: Array<readonly [number, number]> = []
   let depth = 0
   let from = 0
@@ -101,9 +101,9 @@ const bounds = (text: string): ReadonlyArray<readonly [from: number, to: number]
   return found
 }
 
-/** Splits a text without lost parts. */
+/** Splits a text into blocks and the blanks between them. Joined, the parts are the text again. */
 export const sourceOf = (text: string): Source => {
-  const pieces = bounds(text).map(([from, to]) => {
+  const pieces = blockBounds(text).map(([from, to]) => {
     const piece = text.slice(from, to)
     const start = from + piece.length - piece.trimStart().length
     return { html: piece.trim(), start, end: start + piece.trim().length }
@@ -136,7 +136,7 @@ const isBlockNode = (node: Node): boolean =>
   node instanceof Element && (blockTags.includes(node.localName) || node.localName === "div")
 
 /** Copies of nodes of the editor, without what does not belong to a description: marks of the selection, styles of the browser. */
-const cleaned = (nodes: Iterable<Node>, emphasis: Emphasis, into: Node): void => {
+const copyCleaned = (nodes: Iterable<Node>, emphasis: Emphasis, into: Node): void => {
   const inert = into.ownerDocument ?? document
   for (const node of nodes) {
     if (node instanceof Text) {
@@ -151,14 +151,14 @@ const cleaned = (nodes: Iterable<Node>, emphasis: Emphasis, into: Node): void =>
       // A line inside a list item or a quotation.
       if (tag === "div" && into.lastChild !== null && !isBlockNode(into.lastChild))
         into.appendChild(inert.createElement("br"))
-      cleaned(node.childNodes, emphasis, into)
+      copyCleaned(node.childNodes, emphasis, into)
       continue
     }
     const copy = inert.createElement(name)
     if (name === "a")
       for (const { name: given, value } of node.attributes)
         if (linkAttributes.includes(given)) copy.setAttribute(given, value)
-    cleaned(node.childNodes, emphasis, copy)
+    copyCleaned(node.childNodes, emphasis, copy)
     if (name === "br" || blockTags.includes(name) || copy.hasChildNodes()) into.appendChild(copy)
   }
 }
@@ -187,8 +187,8 @@ const emptyBlock = "<p></p>"
 export const blocksIn = (root: Element, emphasis: Emphasis): ReadonlyArray<Block> =>
   topBlocks(root).map((part) => {
     const { content } = document.createElement("template")
-    if (part instanceof Element) cleaned([part], emphasis, content)
-    else cleaned(part, emphasis, content.appendChild(content.ownerDocument.createElement("p")))
+    if (part instanceof Element) copyCleaned([part], emphasis, content)
+    else copyCleaned(part, emphasis, content.appendChild(content.ownerDocument.createElement("p")))
     const block = content.firstElementChild
     const inner = block?.innerHTML ?? ""
     const tag = block?.localName ?? "p"

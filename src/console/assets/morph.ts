@@ -14,8 +14,8 @@ export const isChanged = (control: Element): boolean => {
 }
 
 /**
- * Whether a person is in a form or has changed it, it was refused, or a script has put an editor into it. Its hidden fields belong
- * to what is shown, so it stays as it is.
+ * Whether an update must leave a form alone: it has the focus, a changed or refused value, or an editor of a script. Its hidden fields
+ * stay too, because they belong to the values that it shows.
  */
 const isInUse = (form: HTMLFormElement): boolean =>
   form.contains(document.activeElement) ||
@@ -61,10 +61,10 @@ const remove = (node: ChildNode): void => {
 }
 
 const copyChildren = (from: Element, to: Element): void => {
-  const wanted = new Set([...to.childNodes].map(keyOf))
+  const newKeys = new Set([...to.childNodes].map(keyOf))
   for (const child of [...from.childNodes]) {
     const key = keyOf(child)
-    if (key !== undefined && !wanted.has(key)) remove(child)
+    if (key !== undefined && !newKeys.has(key)) remove(child)
   }
   let at = from.firstChild
   for (const next of [...to.childNodes]) {

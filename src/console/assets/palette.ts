@@ -24,7 +24,7 @@ const wordsOf = (name: Word): string => document.querySelector<HTMLElement>("[da
 
 const inNumbers = (count: number) => new Intl.NumberFormat(document.documentElement.lang).format(count)
 
-const matching = (words: string): ReadonlyArray<Command> => {
+const matchingCommands = (words: string): ReadonlyArray<Command> => {
   const wanted = words.toLowerCase().split(/\s+/)
   return commands().filter(({ name }) => wanted.every((word) => name.toLowerCase().includes(word)))
 }
@@ -35,7 +35,7 @@ const toSearch = (search: string): Command => ({
 })
 
 /** The products and collections that the service finds. */
-const found = async (search: string, signal: AbortSignal): Promise<ReadonlyArray<Command>> => {
+const searchCommands = async (search: string, signal: AbortSignal): Promise<ReadonlyArray<Command>> => {
   const { data } = await get("search", { search }, signal)
   return data.map(({ kind, path, sku, title }) => ({
     name: title || wordsOf(kind),
@@ -95,7 +95,7 @@ const makePalette = (): HTMLDialogElement => {
 
   let shown: ReadonlyArray<Command> = []
   let chosen = 0
-  let asked: AbortController | undefined
+  let pendingSearch: AbortController | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   const mark = () => {
     for (const [index, item] of [...list.children].entries()) {
@@ -118,9 +118,9 @@ const makePalette = (): HTMLDialogElement => {
   }
   const ask = async (search: string, pages: ReadonlyArray<Command>) => {
     const request = new AbortController()
-    asked = request
+    pendingSearch = request
     try {
-      const results = [...pages, ...(await found(search, request.signal))]
+      const results = [...pages, ...(await searchCommands(search, request.signal))]
       if (request.signal.aborted) return
       show([...results, toSearch(search)])
       status.textContent =
@@ -131,13 +131,13 @@ const makePalette = (): HTMLDialogElement => {
   }
   const forget = () => {
     clearTimeout(timer)
-    asked?.abort()
+    pendingSearch?.abort()
     status.textContent = ""
   }
   input.addEventListener("input", () => {
     forget()
     const search = input.value.trim()
-    const pages = matching(input.value)
+    const pages = matchingCommands(input.value)
     chosen = 0
     show(search === "" ? pages : [...pages, toSearch(search)])
     if (search !== "") timer = setTimeout(() => void ask(search, pages), pause)

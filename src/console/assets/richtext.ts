@@ -271,7 +271,7 @@ const openEditor = (elements: Elements): void => {
   })
   rove(elements)
 
-  // A text that a browser kept for a page that was left would not be the one that the editor shows.
+  // When a person returns to a page, browsers restore the text of its text areas. It could differ from the text in the editor.
   area.autocomplete = "off"
   surface.ariaInvalid = area.ariaInvalid
   const hadFocus = document.activeElement === area

@@ -55,15 +55,15 @@ interface Said {
 /** Maximum length of the words that are looked for, in characters. */
 const maxSearch = 200
 
-const shownIn = (given: Parameters): Shown => ({
-  search: (given.get("search") ?? "").trim().slice(0, maxSearch),
-  from: given.get("from") ?? "",
-  cursor: given.get("cursor") ?? ""
+const shownIn = (parameters: Parameters): Shown => ({
+  search: (parameters.get("search") ?? "").trim().slice(0, maxSearch),
+  from: parameters.get("from") ?? "",
+  cursor: parameters.get("cursor") ?? ""
 })
 
 /** The products whose checkboxes are ticked. */
-const tickedIn = (given: Parameters) =>
-  Effect.map(idsOf(EntityId, given, memberFields.product), (ids): ReadonlySet<EntityId> => new Set(ids))
+const tickedIn = (parameters: Parameters) =>
+  Effect.map(idsOf(EntityId, parameters, memberFields.product), (ids): ReadonlySet<EntityId> => new Set(ids))
 
 /** Finds the names of the stores that sort a collection by themselves. */
 const makeSortingOf = Effect.gen(function* () {
@@ -153,16 +153,16 @@ export const collectionProducts: Surface<
     const findOthers = yield* makeFindOthers
     const sortingOf = yield* makeSortingOf
 
-    const show = (visitor: Visitor, given: Parameters, { moved, note, refusal, status = 200, typed }: Said) =>
+    const show = (visitor: Visitor, parameters: Parameters, { moved, note, refusal, status = 200, typed }: Said) =>
       Effect.gen(function* () {
-        const id = yield* idOf(EntityId, given)
+        const id = yield* idOf(EntityId, parameters)
         const record = yield* catalog.get("collection", id)
-        const ticked = yield* tickedIn(given)
-        const shown = shownIn(given)
+        const ticked = yield* tickedIn(parameters)
+        const shown = shownIn(parameters)
         const pageAt = (cursor: string) => catalog.members(id, { limit: maxMembers, cursor })
-        const asked = yield* pageAt(shown.cursor)
+        const requestedPage = yield* pageAt(shown.cursor)
         // All products of the last page may have been taken out.
-        const { members, next } = asked.members.length === 0 ? yield* pageAt("") : asked
+        const { members, next } = requestedPage.members.length === 0 ? yield* pageAt("") : requestedPage
         const positions = new Map(members.map((member) => [member.id, member.position]))
         const [movedRow] = moved === undefined ? [] : yield* lists.rows([moved.id])
         return html(

@@ -116,11 +116,11 @@ export const copyProduct: Surface<Catalog | Drafts | Stores | PageServices> = su
           return html(visitor, <CopyProductPage visitor={visitor} id={id} form={form} misfits={[]} {...found} />)
         })
       ),
-      copy: withForm((visitor, given) =>
+      copy: withForm((visitor, parameters) =>
         Effect.gen(function* () {
-          const id = yield* idOf(EntityId, given)
-          const productId = yield* idOf(EntityId, given, formNames.owner)
-          const form = formOf("product", given)
+          const id = yield* idOf(EntityId, parameters)
+          const productId = yield* idOf(EntityId, parameters, formNames.owner)
+          const form = formOf("product", parameters)
           const title = form.values.title ?? ""
           const linked = yield* stores.list
           const chosen = linked.map((store) => store.id).filter((storeId) => form.storeIds.includes(storeId))

@@ -48,14 +48,14 @@ const maxSuggested = 100
 
 /** The refusal if something has changed since the form was opened. `linked`: the number of chosen stores that are still linked. */
 const outdatedIn = (
-  given: Parameters,
+  parameters: Parameters,
   { storeIds }: NewEntityForm,
   owner: Owner | null,
   linked: number
 ): Sentence | undefined => {
   if (storeIds.length > linked)
     return "A store that you chose is not linked any more. Check the stores, then send the form again."
-  const madeFor = given.get(formNames.madeFor)
+  const madeFor = parameters.get(formNames.madeFor)
   return owner !== null && madeFor !== undefined && madeFor !== namesOf(owner.options)
     ? "The options of the product have changed since you opened this form. Check the values, then send it again."
     : undefined
@@ -70,10 +70,10 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
     const stores = yield* Stores
     const { asVisitor, withForm } = yield* makePageHandlers
 
-    const ownerIn = (kind: EntityKind, given: Parameters) =>
+    const ownerIn = (kind: EntityKind, parameters: Parameters) =>
       Effect.gen(function* () {
-        if ((kind !== "variant" && kind !== "media") || !given.names.includes(formNames.owner)) return null
-        const id = yield* idOf(EntityId, given, formNames.owner)
+        if ((kind !== "variant" && kind !== "media") || !parameters.names.includes(formNames.owner)) return null
+        const id = yield* idOf(EntityId, parameters, formNames.owner)
         const ofOwner = yield* catalog.kindOf(id)
         if (ofOwner === "media") return yield* new NotFound()
         const record = yield* catalog.get(ofOwner, id)
@@ -113,7 +113,7 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
       )
 
     /** Where the visitor goes on: on the page of the new entity, or of the one that it belongs to. */
-    const after = (kind: EntityKind, id: EntityId, owner: Owner | null, given: Parameters) => {
+    const after = (kind: EntityKind, id: EntityId, owner: Owner | null, parameters: Parameters) => {
       if (owner === null) return seeOther(`${pageOf(paths.entity, id)}&note=created`)
       const { id: ownerId, stores: ofOwner } = owner.record
       // A new picture of a variant is a new entry of its product, on the stores of the variant.
@@ -121,16 +121,16 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
         owner.kind === "variant" ? { isNew: true, storeIds: ofOwner.map(({ store_id }) => store_id) } : undefined
       return kind === "variant"
         ? seeOther(`${pageOf(paths.entity, ownerId)}&note=variant-created#variants`)
-        : seeOther(savedPicturePath(viewOf(ownerId, given), { _tag: "Remove", mediaId: id, joined }, ""))
+        : seeOther(savedPicturePath(viewOf(ownerId, parameters), { _tag: "Remove", mediaId: id, joined }, ""))
     }
 
     const create = (kind: EntityKind): Handler =>
-      withForm((visitor, given) =>
+      withForm((visitor, parameters) =>
         Effect.gen(function* () {
           const t = wordsIn(visitor.pageLanguage)
-          const id = yield* idOf(EntityId, given)
-          const owner = yield* ownerIn(kind, given)
-          const form = formOf(kind, given)
+          const id = yield* idOf(EntityId, parameters)
+          const owner = yield* ownerIn(kind, parameters)
+          const form = formOf(kind, parameters)
           const all = yield* stores.list
           const chosen = all.map((store) => store.id).filter((storeId) => form.storeIds.includes(storeId))
           const entity = newEntityOf(
@@ -141,7 +141,7 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
             { options: owner?.options ?? [], hasVariants: (owner?.record.variantIds.length ?? 0) > 0 }
           )
           if (entity === undefined) return yield* new NotFound()
-          const done = after(kind, id, owner, given)
+          const done = after(kind, id, owner, parameters)
           const content = { visitor, stores: all, kind, owner, form }
           const refuse = (misfits: ReadonlyArray<Misfit>, status: number, formId = id) =>
             html(visitor, <NewEntityPage {...content} id={formId} misfits={misfits} />, { status })
@@ -154,7 +154,7 @@ export const creations: Surface<Catalog | Drafts | Stores | PageServices> = surf
           // Before anything else is checked, because what the form has created may have changed the options of the product.
           const again = yield* answerAgain
           if (again !== undefined) return again
-          const outdated = outdatedIn(given, form, owner, chosen.length)
+          const outdated = outdatedIn(parameters, form, owner, chosen.length)
           if (outdated !== undefined) return refuse([{ field: "", message: outdated }], 409)
           return yield* drafts.create(entity).pipe(
             Effect.as(done),

@@ -72,13 +72,13 @@ export interface NewEntityForm {
   readonly storeIds: ReadonlyArray<string>
 }
 
-export const formOf = (kind: EntityKind, given: Parameters): NewEntityForm => {
-  const text = (name: string) => (given.get(name) ?? "").trim()
+export const formOf = (kind: EntityKind, parameters: Parameters): NewEntityForm => {
+  const text = (name: string) => (parameters.get(name) ?? "").trim()
   return {
     values: Object.fromEntries(newFields[kind].map(({ key }) => [key, text(key)])),
     optionValues: [0, 1, 2].map((index) => text(`${formNames.option}${index}`)),
     firstOption: { name: text(formNames.optionName), former: text(formNames.former) },
-    storeIds: given.names
+    storeIds: parameters.names
       .filter((name) => name.startsWith(formNames.store))
       .map((name) => name.slice(formNames.store.length))
   }

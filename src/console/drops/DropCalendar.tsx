@@ -142,7 +142,7 @@ const Agenda = ({
   )
 }
 
-/** A month of drops. Each drop is on the days of its own time zone. On a narrow screen it is a list by day. */
+/** A month of drops. Each drop is shown on the days of its own time zone. On a narrow screen it is a list by day. */
 export const DropCalendar = ({
   drops,
   isCut,
@@ -196,7 +196,7 @@ export const DropCalendar = ({
       {!entries.some(({ first, last }) => first.slice(0, 7) <= month && last.slice(0, 7) >= month) && (
         <p class="quiet">{t("There are no drops in {month}.", { month: monthWords(t, month) })}</p>
       )}
-      <p class="quiet">{t("Each drop is on the days of its own time zone.")}</p>
+      <p class="quiet">{t("Each drop is shown on the days of its own time zone.")}</p>
     </>
   )
 }

@@ -79,33 +79,35 @@ export const nameOf = ({ key, kind }: Pick<TypedValue, "key" | "kind">): string 
 const foldOf = (text: string | undefined): Fold => (text === "first" || text === "second" ? text : "")
 
 /** Browsers send a line break as CR LF. */
-const textOf = (given: Parameters, name: string) => (given.get(name) ?? "").replaceAll("\r\n", "\n")
+const textOf = (parameters: Parameters, name: string) => (parameters.get(name) ?? "").replaceAll("\r\n", "\n")
 
-export const formOf = (given: Parameters): DropForm => {
+export const formOf = (parameters: Parameters): DropForm => {
   const idsAfter = (prefix: string) =>
-    given.names.flatMap((name) => (name.startsWith(prefix) ? Option.toArray(decodeId(name.slice(prefix.length))) : []))
-  const kind = given.get("kind")
+    parameters.names.flatMap((name) =>
+      name.startsWith(prefix) ? Option.toArray(decodeId(name.slice(prefix.length))) : []
+    )
+  const kind = parameters.get("kind")
   return {
-    name: textOf(given, "name"),
-    storeId: textOf(given, storeField),
-    zone: textOf(given, "zone"),
-    starts: textOf(given, "starts"),
-    startsFold: foldOf(given.get("starts_fold")),
-    ends: textOf(given, "ends"),
-    endsFold: foldOf(given.get("ends_fold")),
+    name: textOf(parameters, "name"),
+    storeId: textOf(parameters, storeField),
+    zone: textOf(parameters, "zone"),
+    starts: textOf(parameters, "starts"),
+    startsFold: foldOf(parameters.get("starts_fold")),
+    ends: textOf(parameters, "ends"),
+    endsFold: foldOf(parameters.get("ends_fold")),
     kind: isKind(kind) ? kind : "product",
-    search: textOf(given, "search").slice(0, 200),
-    searched: given.names.includes("searched") ? textOf(given, "searched").slice(0, 200) : undefined,
+    search: textOf(parameters, "search").slice(0, 200),
+    searched: parameters.names.includes("searched") ? textOf(parameters, "searched").slice(0, 200) : undefined,
     things: [...new Set(idsAfter(names.thing))].slice(0, maxIds),
     members: idsAfter(names.members),
-    percent: textOf(given, "percent"),
-    keepsOldPrice: given.get("old_price") === "yes",
-    values: given.names.flatMap((name) => {
+    percent: textOf(parameters, "percent"),
+    keepsOldPrice: parameters.get("old_price") === "yes",
+    values: parameters.names.flatMap((name) => {
       const field = name.startsWith(names.set) ? fieldIn(name.slice(names.set.length)) : undefined
-      return field === undefined ? [] : [{ ...field, typed: textOf(given, name) }]
+      return field === undefined ? [] : [{ ...field, typed: textOf(parameters, name) }]
     }),
-    add: textOf(given, "add"),
-    leavesOverlaps: given.get("leave") === "yes"
+    add: textOf(parameters, "add"),
+    leavesOverlaps: parameters.get("leave") === "yes"
   }
 }
 

@@ -118,7 +118,7 @@ export const leftOutWords: Readonly<Record<LeftOut["reason"], Sentence>> = {
 /** Maximum number of fields that a list names. */
 const maxFields = 3
 
-/** The fields and the number of entities that a drop changes, such as `Price and Compare-at price of 24 things`. */
+/** The fields and the number of entities that a drop changes, such as `Price and Compare-at price of 24 items`. */
 export const changesIn = (
   t: Words,
   { changes, entities, fields }: Pick<DropRow, "changes" | "entities" | "fields">

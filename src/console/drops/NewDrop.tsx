@@ -233,31 +233,33 @@ export const makeNewDropForm = Effect.gen(function* () {
         return yield* showForm(visitor, { ...form, zone, things }, store, { ticksMembers: true })
       })
     ),
-    compose: withForm((visitor, given) =>
+    compose: withForm((visitor, parameters) =>
       Effect.gen(function* () {
-        const typed = formOf(given)
+        const typed = formOf(parameters)
         const store = yield* storeOf(typed)
-        if (store === undefined || given.get("do") === "store") return yield* showStores(visitor, typed.things, typed)
+        if (store === undefined || parameters.get("do") === "store")
+          return yield* showStores(visitor, typed.things, typed)
         const { form, misfits } = yield* withMembers(typed, store)
         return misfits.length > 0
           ? yield* showForm(visitor, form, store, { misfits })
-          : yield* carryOut(visitor, form, store, given.get("do") ?? "enter")
+          : yield* carryOut(visitor, form, store, parameters.get("do") ?? "enter")
       })
     ),
-    create: withForm((visitor, given) =>
+    create: withForm((visitor, parameters) =>
       Effect.gen(function* () {
         const t = wordsIn(visitor.pageLanguage)
         // The review has the id of the new drop, so a double click schedules only one drop.
-        const id = Option.getOrElse(decodeDropId(given.get("id") ?? ""), () => undefined) ?? (yield* mintId(DropId))
+        const id =
+          Option.getOrElse(decodeDropId(parameters.get("id") ?? ""), () => undefined) ?? (yield* mintId(DropId))
         const scheduled = seeOther(`${dropPath(id)}?note=scheduled`)
         if (Option.isSome(yield* Effect.option(drops.get(id)))) return scheduled
-        const form = formOf(given)
+        const form = formOf(parameters)
         const store = yield* storeOf(form)
         if (store === undefined) return yield* showStores(visitor, form.things, form)
         return yield* Effect.matchEffect(review(t, form, store, id), {
           onFailure: ({ misfits }) => showForm(visitor, form, store, { misfits }),
           onSuccess: (reviewed) => {
-            if (reviewed.seen !== given.get("seen")) return showReview(visitor, reviewed, true)
+            if (reviewed.seen !== parameters.get("seen")) return showReview(visitor, reviewed, true)
             if (reviewed.overlaps.length > 0) return showReview(visitor, reviewed, false)
             return Effect.matchEffect(drops.create(reviewed.drop, id), {
               // Another drop was scheduled between the check and here: the review shows it.

@@ -45,7 +45,7 @@ const Members = ({
   )
 }
 
-/** The chosen things: each is a checkbox, so that unchecking removes it. A collection can bring its products. */
+/** The chosen things: each is a checkbox, so that unchecking removes it. With a collection, its products can be chosen too. */
 const Chosen = ({ memberCounts, ticksMembers, things }: NewDropContent) => {
   const t = useWords()
   return things.length === 0 ? (

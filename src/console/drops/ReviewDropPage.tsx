@@ -212,7 +212,7 @@ export const ReviewDropPage = ({
   const { changes, ends, form, overlaps, seen, starts, store } = review
   const things = new Set(changes.map(({ thing }) => thing.id)).size
   const affected = new Set(overlaps.map(({ ordinal }) => ordinal)).size
-  const hidden = [
+  const hiddenFields = [
     ...hiddenFieldsOf(form),
     ...(form.leavesOverlaps ? [["leave", "yes"] as const] : []),
     ["seen", seen] as const
@@ -254,7 +254,7 @@ export const ReviewDropPage = ({
       <ChangesTable {...review} />
       <form method="post" action={paths.drops} class="actionbar">
         <HiddenFields csrf={visitor.csrf} id={nextId} />
-        <Hidden of={hidden} />
+        <Hidden of={hiddenFields} />
         {affected === 0 && <button type="submit">{t("Schedule the drop")}</button>}
         {affected > 0 && affected < changes.length && (
           <button type="submit" formAction={paths.newDrop} name="do" value="leave">

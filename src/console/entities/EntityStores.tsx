@@ -3,11 +3,10 @@ import type { Sheet } from "../../drafts/Drafts.ts"
 import type { Holders } from "../../drafts/EntityUsesRepo.ts"
 import type { EntityKind } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
-import { isDelayed } from "../../model/PublishState.ts"
 import { filesOnly, type Store } from "../../model/Store.ts"
 import { Hidden, HiddenFields, Time } from "../Frame.tsx"
 import type { Sentence, Words } from "../languages/Words.tsx"
-import { PublishStateOf, publishStateOf, publishStates, storeNameOf } from "../Naming.tsx"
+import { isWaiting, publishStateOn, publishStates, State, storeNameOf } from "../Naming.tsx"
 import { paths } from "../Paths.ts"
 import { fields, hiddenFieldsOf, selectionOfOne } from "../selections/SelectionForm.ts"
 import { Table } from "../Table.tsx"
@@ -25,13 +24,6 @@ interface PublishWords {
   readonly button: Sentence
   readonly label: Sentence
 }
-
-/** Whether a publish waits, because the store's platform does not answer. */
-const isWaiting = ({
-  last_publish_error,
-  last_publish_status
-}: Pick<OnStore, "last_publish_error" | "last_publish_status">) =>
-  last_publish_status === "pending" && isDelayed(last_publish_error)
 
 const retryWords: PublishWords = { button: "Retry", label: "Retry to {store}" }
 /** A publish that waits is tried at once if it is requested again. */
@@ -246,7 +238,7 @@ export const OnStores = ({
             cells: [
               <bdi>{storeNameOf(linked, on)}</bdi>,
               <>
-                <PublishStateOf status={on.last_publish_status} pendingPublish={on.pending_publish} />
+                <State {...publishStates[publishStateOn(on)]} />
                 {on.last_publish_error !== null && (
                   <div class="wrong">
                     {t.say(on.last_publish_error.message)} (<code>{on.last_publish_error.code}</code>)
@@ -292,7 +284,7 @@ export const StoreStates = ({
     <>
       <ul class="storechips" aria-label={t("States")}>
         {states.map((on) => {
-          const { name, tone } = publishStates[publishStateOf(on.last_publish_status, on.pending_publish)]
+          const { name, tone } = publishStates[publishStateOn(on)]
           return (
             <li key={on.store_id} class="chip">
               <span class={`dot ${tone}`} />
@@ -324,9 +316,9 @@ export const StoreStates = ({
 export const statesIn = (t: Words, sheet: Sheet, linked: ReadonlyArray<Store>): string =>
   sheet.stores
     .map(({ projection }) => {
-      const { last_publish_error, last_publish_status, pending_publish } = projection
+      const { last_publish_error, last_publish_status } = projection
       const hasCause = last_publish_status === "failed" || isWaiting(projection)
-      const { name } = publishStates[publishStateOf(last_publish_status, pending_publish)]
+      const { name } = publishStates[publishStateOn(projection)]
       return `${storeNameOf(linked, projection)}: ${t(name)}. ${hasCause ? t.say(last_publish_error?.message ?? "") : ""}`.trim()
     })
     .join(" ")

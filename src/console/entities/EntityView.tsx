@@ -6,9 +6,12 @@ import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { Drafts } from "../../drafts/Drafts.ts"
 import { Drops } from "../../drops/Drops.ts"
+import type { EntityKind } from "../../model/Attribute.ts"
 import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
+import type { PublishError } from "../../model/PublishState.ts"
 import { includesRole } from "../../model/Role.ts"
+import { Publishing } from "../../publishing/Publishing.ts"
 import { Stores } from "../../stores/Stores.ts"
 import type { Visitor } from "../Browser.ts"
 import { maxInBanner } from "../drops/DropBanner.tsx"
@@ -46,14 +49,64 @@ const readRelated = Schema.decode(
 
 const nothingGiven = parametersOf("")
 
+/** Reads an entity with its draft, history, stores and related entities. */
+const makeReadEntity = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const drafts = yield* Drafts
+  const drops = yield* Drops
+  const stores = yield* Stores
+  const publishing = yield* Publishing
+
+  /** Adds the reason to publishes that were not tried yet, because the platform does not answer or an earlier publish waits for it. */
+  const makeExplain = (id: EntityId, on: EntityRecord["stores"]) => {
+    const isOpen = ({ last_publish_error, last_publish_status }: (typeof on)[number]) =>
+      last_publish_status === "pending" && last_publish_error === null
+    return Effect.map(
+      on.some(isOpen) ? publishing.delaysOf(id) : Effect.succeed(new Map<StoreId, PublishError>()),
+      (delays) =>
+        <Version extends (typeof on)[number]>(version: Version): Version => {
+          const delay = isOpen(version) ? delays.get(version.store_id) : undefined
+          return delay === undefined ? version : { ...version, last_publish_error: delay }
+        }
+    )
+  }
+
+  /** `field`: the history has only the changes of this field. */
+  return (id: EntityId, kind: EntityKind, limit: number, field: string | undefined) =>
+    Effect.gen(function* () {
+      // The revision is read before the values. If a change comes between, a write with this revision is refused.
+      const read = yield* Effect.all({
+        record: catalog.get(kind, id),
+        sheet: drafts.sheet(id),
+        history: field === undefined ? drafts.history(id, limit) : drafts.history(id, maxEntries, { key: field }),
+        linked: stores.list,
+        holders: drafts.holdersOf(id),
+        drops: drops.openOf(id, maxInBanner + 1),
+        // Only a cursor could cause ValidationFailed, and none is given.
+        related: catalog.related(id, { limit: maxRelated }).pipe(
+          Effect.catchTag("ValidationFailed", Effect.die),
+          Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
+        )
+      })
+      const explain = yield* makeExplain(id, read.record.stores)
+      return {
+        ...read,
+        record: { ...read.record, stores: read.record.stores.map(explain) },
+        sheet: {
+          ...read.sheet,
+          stores: read.sheet.stores.map((each) => ({ ...each, projection: explain(each.projection) }))
+        }
+      }
+    })
+})
+
 /** Shows the page of one entity. */
 export const makeShowEntity = Effect.gen(function* () {
   const catalog = yield* Catalog
   const drafts = yield* Drafts
-  const drops = yield* Drops
   const lists = yield* MerchantLists
   const { addressesFor } = yield* Pictures
-  const stores = yield* Stores
+  const readEntity = yield* makeReadEntity
   const findSharedSkus = makeFindSharedSkus(catalog, lists)
 
   const showEntity = (
@@ -80,20 +133,7 @@ export const makeShowEntity = Effect.gen(function* () {
     Effect.gen(function* () {
       const galleryEditing = includesRole(visitor.role, "edit") ? forEditor : undefined
       const kind = yield* catalog.kindOf(id)
-      // The revision is read before the values. If a change comes between, a write with this revision is refused.
-      const content = yield* Effect.all({
-        record: catalog.get(kind, id),
-        sheet: drafts.sheet(id),
-        history: field === undefined ? drafts.history(id, limit) : drafts.history(id, maxEntries, { key: field }),
-        linked: stores.list,
-        holders: drafts.holdersOf(id),
-        drops: drops.openOf(id, maxInBanner + 1),
-        // Only a cursor could cause ValidationFailed, and none is given.
-        related: catalog.related(id, { limit: maxRelated }).pipe(
-          Effect.catchTag("ValidationFailed", Effect.die),
-          Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
-        )
-      })
+      const content = yield* readEntity(id, kind, limit, field)
       const { page, shown } = variantPageOf(view, content.record.variantIds)
       const variants = yield* drafts.sheets("variant", shown)
       const sharedSkus = yield* findSharedSkus(kind === "variant" ? [content.sheet] : variants)

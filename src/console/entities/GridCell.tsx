@@ -204,7 +204,7 @@ export const GridCell = ({
   readonly grid: GridProps
   readonly isShown: boolean
   readonly hasNext: boolean
-  /** The variant, in the table of variants, and the name of the field there. */
+  /** In the table of variants: the variant of the cell. `label`: the name of the field in that table. */
   readonly of?: { readonly id: EntityId; readonly title: string; readonly label: string }
 }) => {
   const t = useWords()

@@ -45,8 +45,8 @@ const readUndo = (form: Parameters) =>
   })
 
 /**
- * Restores the values that a draft had before one of its revisions; in place of the value of an ended drop, the one before the drop. The undo
- * is a write of its own.
+ * Undoes a revision of a draft by a new write with the values before it. Where a drop that has ended wrote such a value, the value before
+ * the drop is restored.
  */
 export const makeUndoEdit = Effect.map(Drafts, (drafts) => {
   const attemptOnce = (t: Words, undo: Undo) =>

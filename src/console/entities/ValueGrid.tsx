@@ -1,6 +1,6 @@
 import type { Sheet } from "../../drafts/Drafts.ts"
 import type { StoreId } from "../../model/Ids.ts"
-import { publishStateOf, publishStates, State } from "../Naming.tsx"
+import { publishStateOn, publishStates, State } from "../Naming.tsx"
 import { useWords } from "../Viewer.tsx"
 import { Key } from "../Wording.tsx"
 import { rowsOf } from "./Cells.ts"
@@ -91,7 +91,7 @@ const Head = ({
     <th scope="col" class={isShown ? "shown" : undefined}>
       <bdi>{name}</bdi>
       <div class="quiet">{storeId === null ? t("All stores") : store === undefined ? "" : marketOf(t, store)}</div>
-      {on !== undefined && <State {...publishStates[publishStateOf(on.last_publish_status, on.pending_publish)]} />}
+      {on !== undefined && <State {...publishStates[publishStateOn(on)]} />}
     </th>
   )
 }

@@ -33,7 +33,7 @@ const messageOf = (changes: WorkChanges): string => {
   return `event: change\ndata: ${JSON.stringify(changes)}\n\n`
 }
 
-const ended = "event: ended\ndata: {}\n\n"
+const endedEvent = "event: ended\ndata: {}\n\n"
 
 /** The next item of a stream: a message, a heartbeat, or its end. */
 type Next = { readonly _tag: "Changed"; readonly changes: WorkChanges } | { readonly _tag: "Quiet" | "Closed" }
@@ -76,7 +76,7 @@ const textOf = (
       if (next._tag === "Changed") return Option.some([messageOf(next.changes), checkedAt] as const)
       if (next._tag === "Closed") return Option.none()
       const isOpen = yield* isSessionOpen
-      return Option.some([isOpen ? ": quiet\n\n" : ended, isOpen ? yield* monotonicMillis : undefined] as const)
+      return Option.some([isOpen ? ": quiet\n\n" : endedEvent, isOpen ? yield* monotonicMillis : undefined] as const)
     })
   return Stream.unwrap(
     Effect.map(monotonicMillis, (opened) =>

@@ -84,10 +84,10 @@ type Parts = Stream.Stream<ExportPart, NotFound | ValidationFailed, CurrentActor
 const untilAnswer = "20 seconds"
 
 /**
- * Reads the first part of an export. If this fails at once, the page of the error is the answer. The result is the whole export. It is closed
- * when it ends, or when its connection does.
+ * Begins an export and waits for its first part, so that an error at the begin is answered with its page. Returns the whole export, which
+ * is closed when it or its connection ends.
  */
-const begun = (request: HttpServerRequest.HttpServerRequest, parts: Parts) =>
+const beginExport = (request: HttpServerRequest.HttpServerRequest, parts: Parts) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
@@ -115,7 +115,7 @@ const download = (request: HttpServerRequest.HttpServerRequest, parts: Parts, na
   Effect.gen(function* () {
     const context = yield* Effect.context<CurrentActor>()
     return HttpServerResponse.stream(
-      (yield* begun(request, parts)).pipe(
+      (yield* beginExport(request, parts)).pipe(
         Stream.map(({ bytes }) => bytes),
         // The library ends the response of a failed stream as if it were complete.
         Stream.onError(() => Effect.sync(() => toServerResponse(request).destroy())),
@@ -151,7 +151,8 @@ export const exportDownloads: Surface<ExportJobs | Exports | MerchantLists | Sto
 
     const admit = makeAdmit()
 
-    const storeOf = (given: Parameters, name = "id") => Effect.flatMap(idOf(StoreId, given, name), stores.find)
+    const storeOf = (parameters: Parameters, name = "id") =>
+      Effect.flatMap(idOf(StoreId, parameters, name), stores.find)
 
     const downloadCsv = (request: HttpServerRequest.HttpServerRequest, { domain }: Store, parts: Parts) =>
       download(request, parts, `${domain}-products.csv`, "text/csv; charset=utf-8")

@@ -21,8 +21,8 @@ const decodeOverview = Schema.decode(Schema.parseJson(HealthOverview))
 
 const isDimension = Schema.is(HealthDimension)
 
-const scannedOf = (given: Parameters): Scanned | undefined => {
-  const name = given.get("scanned")
+const scannedOf = (parameters: Parameters): Scanned | undefined => {
+  const name = parameters.get("scanned")
   return name === everyDimension || isDimension(name) ? name : undefined
 }
 

@@ -68,9 +68,9 @@ const beginRetry =
 
 type Query = Effect.Effect.Success<ReturnType<typeof queryIn>>
 
-const queryIn = (given: Parameters) =>
-  Effect.map(decoded(IssuesParams, ["section", "page", "store_id", "locale", "field"], given), (query) =>
-    // The filters keep the field if somebody chooses another list, and issues of this one have no fields.
+const queryIn = (parameters: Parameters) =>
+  Effect.map(decoded(IssuesParams, ["section", "page", "store_id", "locale", "field"], parameters), (query) =>
+    // Issues of unused media have no fields, but the filters keep the field of the list that was shown before.
     query.section === "media-unused" ? { ...query, field: undefined } : query
   )
 
@@ -97,8 +97,8 @@ const lastPage = ({ field, page }: Query, rows: number, hasNext: boolean) =>
   Math.max(field === undefined ? Math.ceil(rows / pageSize) : page, hasNext ? page + 1 : 1)
 
 /** `repaired=12-14`: 12 of 14 rows. */
-const outcomeIn = (given: Parameters): Outcome | undefined => {
-  const [, repaired] = /^(\d{1,6})$/.exec(given.get("repaired") ?? "") ?? []
+const outcomeIn = (parameters: Parameters): Outcome | undefined => {
+  const [, repaired] = /^(\d{1,6})$/.exec(parameters.get("repaired") ?? "") ?? []
   return repaired === undefined ? undefined : { repaired: Number(repaired), refused: [], isLocked: false }
 }
 

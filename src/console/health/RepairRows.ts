@@ -69,7 +69,7 @@ const sameTarget = (one: RepairTarget, other: RepairTarget) =>
 export const fillRowsOf = (
   issues: ReadonlyArray<HealthIssue>,
   sheets: Sheets,
-  kept: ReadonlyArray<SentRow> = []
+  sentRows: ReadonlyArray<SentRow> = []
 ): ReadonlyArray<FillRow> => {
   const rows = new Map<string, FillRow>()
   for (const { entity_id, entity_type, fields, store_id } of issues)
@@ -88,7 +88,7 @@ export const fillRowsOf = (
       // The row of the catalog may have been sent with one of its stores. A store with a value of its own has another row.
       const isSent = ({ where }: SentRow) =>
         fitsCatalog ? !row.cells.some(({ isOwn, storeId }) => storeId === where && isOwn) : where === store_id
-      const sent = kept.find((each) => sameTarget(each.target, target) && isSent(each))
+      const sent = sentRows.find((each) => sameTarget(each.target, target) && isSent(each))
       rows.set(key, {
         ...target,
         title: found.title,
@@ -115,7 +115,7 @@ export const equalRowsOf = (
   issues: ReadonlyArray<HealthIssue>,
   sheets: Sheets,
   comparison: Comparison,
-  kept: ReadonlyArray<SentRow> = []
+  sentRows: ReadonlyArray<SentRow> = []
 ): ReadonlyArray<EqualRow> => {
   const rows = new Map<string, EqualRow>()
   for (const { entity_id, entity_type, fields } of issues)
@@ -130,7 +130,7 @@ export const equalRowsOf = (
         .map(({ storeId }) => storeId)
       if (choosable.length === 0) continue
       const target = { entityId: entity_id, kind: entity_type, field }
-      const sent = kept.find((each) => sameTarget(each.target, target))
+      const sent = sentRows.find((each) => sameTarget(each.target, target))
       rows.set(`${entity_id} ${field}`, {
         ...target,
         title: found.title,

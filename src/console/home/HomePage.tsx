@@ -71,7 +71,7 @@ const figuresOf = ({ counts, storeId }: StoreCounts, state: CountedState): Reado
   )
 
 /** A number, with a plus if `total`, which it is a part of, was not counted to its end. */
-const counted = (t: Words, count: number, total: number) => `${t.number(count)}${total < maxCounted ? "" : "+"}`
+const countText = (t: Words, count: number, total: number) => `${t.number(count)}${total < maxCounted ? "" : "+"}`
 
 /** The failed publishes of a store, with their causes, and a form that publishes all of them again. */
 const FailedPublishes = ({
@@ -107,7 +107,7 @@ const FailedPublishes = ({
     >
       <p>
         {t.rich("<strong>{count} failed</strong> to publish to {store}", {
-          count: counted(t, failed, failed),
+          count: countText(t, failed, failed),
           store: <Text>{store.name}</Text>
         })}
       </p>
@@ -130,7 +130,7 @@ const FailedPublishes = ({
           <Fragment key={kind}>
             {index > 0 && t(", ")}
             <a href={path}>
-              {t("{kind} ({count})", { kind: t(listPages[kind].name), count: counted(t, count, failed) })}
+              {t("{kind} ({count})", { kind: t(listPages[kind].name), count: countText(t, count, failed) })}
             </a>
           </Fragment>
         ))}
@@ -230,7 +230,7 @@ const NeedsYou = ({ counts, drops, hasProducts, incomplete, now, stores, undecid
                 { count: incomplete }
               )}
             </p>
-            <p class="quiet">{t("By the last scan of data health.")}</p>
+            <p class="quiet">{t("As of the last scan of data health.")}</p>
           </Todo>
         ]),
     ...drops
@@ -273,7 +273,7 @@ const StoreStates = ({ counts, store }: { readonly store: Store; readonly counts
       <li key={`${state} ${kind}`}>
         <a class={`state calm ${tone}`} href={path}>
           {kind !== "product" && `${t(listPages[kind].name)}: `}
-          {t.rich(name, { count: counted(t, count, total), store: store.name, spoken })}
+          {t.rich(name, { count: countText(t, count, total), store: store.name, spoken })}
         </a>
       </li>
     ))
@@ -286,7 +286,7 @@ const StoreStates = ({ counts, store }: { readonly store: Store; readonly counts
         <li>
           <a class="state calm wait" href={publishStoreOf(store.id)}>
             {t.rich("{count} to publish<spoken> on {store}</spoken>", {
-              count: counted(t, toPublish, toPublish),
+              count: countText(t, toPublish, toPublish),
               store: store.name,
               spoken
             })}
@@ -360,8 +360,8 @@ const statesIn = (t: Words, { counts, stores }: HomeContent): string =>
       const [publishing, failed] = [countIn(own, "publishing"), countIn(own, "failed")]
       return t("{store}: {publishing} publishing, {failed} failed.", {
         store: store.name,
-        publishing: counted(t, publishing, publishing),
-        failed: counted(t, failed, failed)
+        publishing: countText(t, publishing, publishing),
+        failed: countText(t, failed, failed)
       })
     })
     .join(" ")

@@ -49,9 +49,9 @@ const misfitsOf = (
 ): ReadonlyArray<Misfit> => [
   ...conflicts.flatMap(({ conflict, decided_by, decision }): ReadonlyArray<Misfit> => {
     const field = conflictField(conflict)
-    const own = refused.chosen.get(conflict)
+    const ownDecision = refused.chosen.get(conflict)
     if (refused.decidedMeanwhile.has(conflict) && decided_by !== null && decision !== null) {
-      const theirs = t("{author} chose meanwhile: {decision}.", {
+      const otherDecision = t("{author} chose meanwhile: {decision}.", {
         author: actorName(t, decided_by),
         decision: t(decisionWords[decision])
       })
@@ -59,7 +59,9 @@ const misfitsOf = (
         {
           field,
           message:
-            own === undefined ? theirs : `${theirs} ${t("You chose: {decision}.", { decision: t(decisionWords[own]) })}`
+            ownDecision === undefined
+              ? otherDecision
+              : `${otherDecision} ${t("You chose: {decision}.", { decision: t(decisionWords[ownDecision]) })}`
         }
       ]
     }

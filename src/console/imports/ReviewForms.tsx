@@ -78,7 +78,7 @@ const restOf = (form: Parameters): Effect.Effect<ConflictDecision | undefined, P
 }
 
 /** `isSaved`: whether choices of the form were saved. */
-const incomplete = (t: Words, { removals, storeDomain, undecided }: ReviewIncomplete, isSaved: boolean) => {
+const incompleteText = (t: Words, { removals, storeDomain, undecided }: ReviewIncomplete, isSaved: boolean) => {
   const conflicts = t(
     "{count, plural, one {# conflict is} other {# conflicts are}} undecided. Choose our draft or the store's value for each, then accept the import.",
     { count: undecided }
@@ -96,9 +96,9 @@ const incomplete = (t: Words, { removals, storeDomain, undecided }: ReviewIncomp
 }
 
 /** The filter in an address or a form. */
-export const filterOf = (given: Parameters): ListFilter => ({
-  search: given.get("search") ?? "",
-  isUndecided: given.get("only") === undecided
+export const filterOf = (parameters: Parameters): ListFilter => ({
+  search: parameters.get("search") ?? "",
+  isUndecided: parameters.get("only") === undecided
 })
 
 const phaseMessages: Readonly<Record<ImportPhase, string>> = {
@@ -114,7 +114,7 @@ const isValidationFailed = <E,>(error: E | ValidationFailed): error is Validatio
   error instanceof ValidationFailed
 
 /** Without conflicts: their numbers are unknown. */
-const meanwhile = (t: Words, { length }: ReadonlyArray<number>) =>
+const decidedMeanwhileText = (t: Words, { length }: ReadonlyArray<number>) =>
   length === 0
     ? t(
         "Not saved: conflicts were decided since you opened this page. It shows those decisions now, and keeps your other choices. Check them, then send the form again."
@@ -190,7 +190,7 @@ export const makeReviewForms = Effect.gen(function* () {
   const showImport = yield* makeShowImport
   const { withForm } = yield* makePageHandlers
 
-  /** Carries out a form of an import. `title`: of the page that refuses it because the import is not under review. */
+  /** Carries out a form of an import. `title`: the title of the refusal if the import is not under review. */
   const formOfImport = (
     title: string,
     work: (
@@ -206,7 +206,7 @@ export const makeReviewForms = Effect.gen(function* () {
           Effect.catchTag("DecidedMeanwhile", ({ conflicts }) =>
             Effect.flatMap(choicesOf(form), ({ decisions }) =>
               showAgain(visitor, id, form, conflicts, {
-                message: meanwhile(wordsIn(visitor.pageLanguage), conflicts),
+                message: decidedMeanwhileText(wordsIn(visitor.pageLanguage), conflicts),
                 chosen: decisions,
                 decidedMeanwhile: new Set(conflicts),
                 isUndecided: false,
@@ -285,7 +285,7 @@ export const makeReviewForms = Effect.gen(function* () {
             Effect.gen(function* () {
               yield* imports.decideEach(id, { decisions, seen })
               return yield* showAgain(visitor, id, form, error.conflicts, {
-                message: incomplete(wordsIn(visitor.pageLanguage), error, decisions.size > 0),
+                message: incompleteText(wordsIn(visitor.pageLanguage), error, decisions.size > 0),
                 chosen: new Map(),
                 decidedMeanwhile: new Set(),
                 isUndecided: error.undecided > 0,

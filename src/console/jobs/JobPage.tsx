@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import {
   authorName,
   countUnnamed,
@@ -10,6 +11,7 @@ import {
   jobKinds
 } from "../../jobs/Job.ts"
 import type { JobCommand } from "../../jobs/Jobs.ts"
+import { EntityKind } from "../../model/Attribute.ts"
 import { includesRole } from "../../model/Role.ts"
 import type { Visitor } from "../Browser.ts"
 import { Facts } from "../Field.tsx"
@@ -19,7 +21,7 @@ import type { Sentence } from "../languages/Words.tsx"
 import { kindWords, titleOr } from "../Naming.tsx"
 import { jobPath, pageOf, paths } from "../Paths.ts"
 import { useWords } from "../Viewer.tsx"
-import { JobStateOf, Progress, progressWords } from "./JobWords.tsx"
+import { countName, JobStateOf, Progress, progressWords } from "./JobWords.tsx"
 
 /** Kinds of jobs that the role edit can begin. */
 const kindsOfEditors: ReadonlyArray<JobKindName> = ["bulk_change", "import"]
@@ -51,6 +53,20 @@ const buttons: ReadonlyArray<{
   }
 ]
 
+const isKind = Schema.is(EntityKind)
+
+/** The kind and the name of a refused item. */
+const RefusedItem = ({ item }: { readonly item: string }) => {
+  const t = useWords()
+  const [kind = "", ...words] = item.split(" ")
+  const name = words.join(" ")
+  return (
+    <>
+      {t(isKind(kind) ? kindWords[kind] : "Item")} <bdi>{isKind(kind) ? titleOr(t, kind, name) : name}</bdi>
+    </>
+  )
+}
+
 const Errors = ({ job: { error_count, errors } }: { readonly job: Job }) => {
   const t = useWords()
   return (
@@ -59,7 +75,7 @@ const Errors = ({ job: { error_count, errors } }: { readonly job: Job }) => {
       <ul>
         {errors.map(({ item, message }, index) => (
           <li key={`${index} ${item}`}>
-            <bdi>{item}</bdi>: {t.say(message)}
+            <RefusedItem item={item} />: {t.say(message)}
           </li>
         ))}
       </ul>
@@ -126,7 +142,7 @@ export const JobPage = ({
         {isPublishing(job) && (job.state === "done" || job.result.failed !== undefined) && (
           <p>
             {t.rich(
-              "A product takes its variants and media along, so there can be fewer requests than items. Failed publishes are shown on <link>Home</link>.",
+              "A product is published with its variants and media, so there can be fewer requests than items. Failed publishes are shown on <link>Home</link>.",
               { link: (words) => <a href={paths.home}>{words}</a> }
             )}
           </p>
@@ -156,9 +172,7 @@ export const JobPage = ({
                 </>
               ],
               [t("Progress"), <Progress job={job} />],
-              ...Object.entries(job.result).map(
-                ([name, count]) => [t.say(`${name.charAt(0).toUpperCase()}${name.slice(1)}`), t.number(count)] as const
-              ),
+              ...Object.entries(job.result).map(([name, count]) => [countName(t, name), t.number(count)] as const),
               [
                 t("Begun"),
                 t.rich("{time} by {author}", {

@@ -1,4 +1,5 @@
-import { isOpen, type Job, type JobKindName, type JobState } from "../../jobs/Job.ts"
+import { Schema } from "effect"
+import { isOpen, type Job, JobCount, type JobKindName, type JobState } from "../../jobs/Job.ts"
 import type { Sentence, Words } from "../languages/Words.tsx"
 import { State } from "../Naming.tsx"
 import { useWords } from "../Viewer.tsx"
@@ -54,6 +55,25 @@ const progressOf: Readonly<Record<JobKindName, Sentence>> = {
   health_scan: "{done, number} of {all, plural, one {# check} other {# checks}}",
   import: "{done, number} of {all, plural, one {# change} other {# changes}}"
 }
+
+/** The names of the counts in the result of a job. */
+export const countWords: Readonly<Record<JobCount, Sentence>> = {
+  requested: "Requested",
+  published: "Published",
+  cancelled: "Cancelled",
+  failed: "Failed",
+  incomplete: "Incomplete",
+  refused: "Refused",
+  new: "New",
+  changed: "Changed",
+  unchanged: "Unchanged",
+  removed: "Removed"
+}
+
+const isCount = Schema.is(JobCount)
+
+/** A name that only another version of the service knows is shown as it is. */
+export const countName = (t: Words, name: string): string => (isCount(name) ? t(countWords[name]) : name)
 
 /** The progress of a job: a bar and its numbers. */
 export const Progress = ({ job: { done, kind, state, title, total } }: { readonly job: Job }) => {

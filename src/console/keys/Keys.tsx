@@ -77,11 +77,11 @@ export const keys: Surface<ApiKeys | PageServices> = surfaceOf(
           note: noteOf({ revoked: "The key is revoked." }, queryOf(request).get("note"))
         })
       ),
-      create: withForm((visitor, given) =>
+      create: withForm((visitor, parameters) =>
         Effect.gen(function* () {
-          const form = formOfKey(given)
+          const form = formOfKey(parameters)
           const created = yield* Effect.gen(function* () {
-            const id = yield* Effect.orElse(idOf(ApiKeyId, given), () =>
+            const id = yield* Effect.orElse(idOf(ApiKeyId, parameters), () =>
               ValidationFailed.at("", "is from an older page; send it again")
             )
             const expiresAt = yield* expiryOf(form.expires)

@@ -6,7 +6,7 @@ const oneWord = ["applied", "code", "count", "depth", "domain", "id", "key", "li
 
 interface Pattern {
   readonly sentence: Sentence
-  /** The message is for the command line, so English pages use other words, too. */
+  /** The message is written for the command line. Pages have other words for it, also in English. */
   readonly isReplaced: boolean
   readonly expression: RegExp
   readonly names: ReadonlyArray<string>
@@ -39,7 +39,7 @@ const placeOf = ({ sentence }: Pattern) => (sentence.startsWith("{cause}") ? 0 :
 const bySize = (one: Pattern, other: Pattern) =>
   placeOf(one) - placeOf(other) || other.sentence.length - one.sentence.length
 
-const whole = [
+const wholeTextPatterns = [
   ...[...messages, ...rules].map((text) => patternOf(text, text)),
   ...Object.entries(pageWords).map(([text, sentence]) => patternOf(text, sentence))
 ].sort(bySize)
@@ -64,7 +64,10 @@ export interface ServiceMessage {
 
 /** Finds a message of a service by its English text. A path before it, as in "import: ...", is left out. */
 export const serviceMessageOf = (text: string): ServiceMessage | undefined => {
-  const found = find(whole, text) ?? find(whole, text.replace(/^[a-z_.]+: /, "")) ?? find(afterSubject, text)
+  const found =
+    find(wholeTextPatterns, text) ??
+    find(wholeTextPatterns, text.replace(/^[a-z_.]+: /, "")) ??
+    find(afterSubject, text)
   if (found === undefined) return undefined
   const { groups, pattern } = found
   const values = Object.fromEntries(pattern.names.map((name) => [name, groups[name] ?? ""]))

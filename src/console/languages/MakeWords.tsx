@@ -35,8 +35,8 @@ export const makeWords = (
   const lists = new Intl.ListFormat(locale)
 
   const formatOf = (sentence: string) => {
-    const known = messages.get(sentence)
-    if (known !== undefined) return known
+    const message = messages.get(sentence)
+    if (message !== undefined) return message
     const format = new IntlMessageFormat(messageOf(sentence) ?? sentence, locale)
     messages.set(sentence, format)
     return format

@@ -237,7 +237,7 @@ export const ListFilters = ({
   const t = useWords()
 
   const { path } = listPages[kind]
-  const text = (parameter: "vendor" | "type" | "tag", label: string, known: ReadonlyArray<string> = []) => (
+  const text = (parameter: "vendor" | "type" | "tag", label: string, suggestions: ReadonlyArray<string> = []) => (
     <label>
       {label}
       <input
@@ -245,12 +245,12 @@ export const ListFilters = ({
         name={parameter}
         value={query[parameter] ?? ""}
         maxLength={200}
-        list={known.length === 0 ? undefined : `known-${parameter}`}
+        list={suggestions.length === 0 ? undefined : `known-${parameter}`}
         autocomplete="off"
       />
-      {known.length > 0 && (
+      {suggestions.length > 0 && (
         <datalist id={`known-${parameter}`}>
-          {[...new Set(known)].sort().map((value) => (
+          {[...new Set(suggestions)].sort().map((value) => (
             <option key={value} value={value} />
           ))}
         </datalist>

@@ -5,7 +5,7 @@ import { useWords } from "../Viewer.tsx"
 import { shorten } from "../Wording.tsx"
 
 /** The worst first. */
-const order: ReadonlyArray<PublishStateName> = ["failed", "publishing", "changed", "unpublished", "live"]
+const order: ReadonlyArray<PublishStateName> = ["failed", "waiting", "publishing", "changed", "unpublished", "live"]
 
 /** Maximum number of stores that are named at once. More are shown as a number. */
 const maxNamed = 3
@@ -36,7 +36,9 @@ export const StoreStates = ({
 }) => {
   const t = useWords()
 
-  const stateOn = new Map(states.map((each) => [each.storeId, publishStateOf(each.status, each.pendingPublish)]))
+  const stateOn = new Map(
+    states.map((each) => [each.storeId, publishStateOf(each.status, each.pendingPublish, each.isDelayed)])
+  )
   const storesIn = (of: PublishStateName | undefined) =>
     stores.filter(({ id }) => stateOn.get(id) === of).map(({ name }) => name)
   const absent = storesIn(undefined)

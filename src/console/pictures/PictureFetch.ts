@@ -13,7 +13,7 @@ export const maxPictureBytes = 10 * 1_048_576
 const timeout = Duration.seconds(10)
 const maxRedirects = 3
 
-const unread = (why: string) => new PictureUnread({ why })
+const pictureUnread = (why: string) => new PictureUnread({ why })
 
 const failures = {
   unresolved: "its host has no address",
@@ -40,24 +40,25 @@ export const imageTypeOf = (content: Uint8Array): string | undefined => {
 /** Each step of a redirect is checked like the first address. */
 const follow = (address: string, redirects: number): Effect.Effect<Buffer, PictureUnread> =>
   Effect.gen(function* () {
-    if (!URL.canParse(address)) return yield* unread("its address is not a URL")
+    if (!URL.canParse(address)) return yield* pictureUnread("its address is not a URL")
     const url = new URL(address)
     if (url.protocol !== "https:" || url.username !== "" || url.password !== "" || url.port !== "")
-      return yield* unread("its address is not https")
+      return yield* pictureUnread("its address is not https")
     const { bytes, headers, status } = yield* Effect.catchTag(
       getOutside(url, {
         headers: { accept: "image/avif,image/webp,image/*", "accept-encoding": "identity" },
         maxBytes: maxPictureBytes
       }),
       "OutsideFailure",
-      ({ reason }) => unread(failures[reason])
+      ({ reason }) => pictureUnread(failures[reason])
     )
     if (status >= 300 && status < 400 && headers.location !== undefined) {
-      if (redirects === 0 || !URL.canParse(headers.location, url)) return yield* unread("its host redirects too often")
+      if (redirects === 0 || !URL.canParse(headers.location, url))
+        return yield* pictureUnread("its host redirects too often")
       return yield* follow(new URL(headers.location, url).href, redirects - 1)
     }
-    if (status !== 200) return yield* unread(`its host answered ${status}`)
-    return bytes ?? (yield* unread("it is larger than 10 MB"))
+    if (status !== 200) return yield* pictureUnread(`its host answered ${status}`)
+    return bytes ?? (yield* pictureUnread("it is larger than 10 MB"))
   })
 
 /** Fetches an image of at most 10 MB within ten seconds, from public addresses over https only. */
@@ -65,7 +66,10 @@ export const fetchPicture = (address: string): Effect.Effect<Picture, PictureUnr
   Effect.gen(function* () {
     const bytes = yield* follow(address, maxRedirects)
     const type = imageTypeOf(bytes)
-    return type === undefined ? yield* unread("it is not an image") : { bytes, type }
+    return type === undefined ? yield* pictureUnread("it is not an image") : { bytes, type }
   }).pipe(
-    Effect.timeoutFail({ duration: timeout, onTimeout: () => unread("its host did not answer within ten seconds") })
+    Effect.timeoutFail({
+      duration: timeout,
+      onTimeout: () => pictureUnread("its host did not answer within ten seconds")
+    })
   )

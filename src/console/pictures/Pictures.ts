@@ -21,11 +21,11 @@ export class DrawnPictures extends Context.Reference<DrawnPictures>()("catalog/D
 
 /** Maximum bytes of the pictures on disk. The ones that were not used for longest are deleted. */
 const maxDiskBytes = 256 * 1_048_576
-/** Maximum number of hosts' pictures that are fetched at the same time. */
+/** Maximum number of pictures that are fetched from hosts at the same time. */
 const maxFetches = 8
 /**
- * Maximum number of these for one account. The places are given in the order in which pictures were asked for, so slow hosts of one
- * account delay the pictures of others by a few fetches at most.
+ * Maximum number of pictures that are fetched at the same time for one account. Pictures are fetched in the order of their requests, so
+ * slow hosts of one account delay the pictures of others by a few fetches at most.
  */
 const maxFetchesOfAccount = maxFetches / 2
 /** Maximum number of pictures of one account that wait for one of its fetches. */
@@ -115,8 +115,8 @@ export class Pictures extends Context.Tag("catalog/Pictures")<
         read: Effect.fn("Pictures.read")(function* (path) {
           const signed = readPictureAddress(key, path)
           if (signed === undefined) return yield* Effect.fail("NoSuchPicture" as const)
-          const drawn = URL.canParse(signed.url) ? draw(new URL(signed.url)) : undefined
-          if (drawn !== undefined) return Option.some({ bytes: Buffer.from(drawn), type: "image/svg+xml" })
+          const svg = URL.canParse(signed.url) ? draw(new URL(signed.url)) : undefined
+          if (svg !== undefined) return Option.some({ bytes: Buffer.from(svg), type: "image/svg+xml" })
           const source = sourceOf(platforms, signed)
           const name = hash("sha256", source, "hex")
           const found = yield* readFromDisk(name)

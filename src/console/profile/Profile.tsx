@@ -103,8 +103,8 @@ const makeEnrolment = (
     const secondFactors = yield* SecondFactors
 
     /** The page that was asked for before the second factor had to be set up. */
-    const returnToOf = (given: { readonly get: (name: string) => string | undefined }) =>
-      localPath(given.get(fieldNames.returnTo), baseUrl)
+    const returnToOf = (parameters: { readonly get: (name: string) => string | undefined }) =>
+      localPath(parameters.get(fieldNames.returnTo), baseUrl)
 
     const showEnrolment = (visitor: Visitor, returnTo: string | undefined, message?: Saying, status = 200) =>
       Effect.map(secondFactors.pending(keyOf(visitor), visitor.email), (pending) =>

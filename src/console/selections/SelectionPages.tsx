@@ -358,7 +358,7 @@ export const reviewWords = {
     where: "Store",
     count: "Changes",
     explanation:
-      "Products come with their variants and pictures, and nothing is published. Items that are on the store already do not change.",
+      "Products are added with their variants and pictures. Nothing is published, and items that are on the store already do not change.",
     begin: "Add {things}"
   },
   remove: {

@@ -55,7 +55,7 @@ const refusedLink = ({ _tag, message }: LinkUsedUp | EmailTaken) =>
     ? new PageRefused({ status: 400, title: "This link is used up", message })
     : new PageRefused({ status: 400, title: "This e-mail address is in use", message })
 
-const waiting = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) => ({
+const tooManyAttempts = ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) => ({
   status: 429,
   headers: { "retry-after": String(retryAfterSeconds) }
 })
@@ -117,7 +117,7 @@ const makeForgotPassword = ({ trustedProxies }: { readonly trustedProxies: numbe
             return html(
               viewerOf(request),
               <ForgotPasswordPage canMail email={email} refusal={counted.left.message} />,
-              waiting(counted.left)
+              tooManyAttempts(counted.left)
             )
           const sender = { pageLanguage: pageLanguageOf(request), timeZone: null }
           yield* counted.right.makeLink.pipe(
@@ -144,26 +144,31 @@ const makeEnter = Effect.gen(function* () {
   const { baseUrl } = yield* makePageHandlers
 
   /** Starts a session, and ends the session that the browser had before. */
-  const start = (user: SessionUser, to: string, request: Request, kept?: Parameters) =>
+  const start = (user: SessionUser, to: string, request: Request, keptForm?: Parameters) =>
     Effect.gen(function* () {
       const before = yield* visitorOf(sessions, baseUrl, request)
       if (Option.isSome(before)) yield* sessions.end(before.value.accountId, before.value.sessionHash)
       const token = yield* sessions.start(user, request.headers["user-agent"])
       const answer =
-        kept === undefined
+        keptForm === undefined
           ? seeOther(to)
-          : html(viewerOf(request), <KeptFormPage csrf={csrfOf(Redacted.value(token))} kept={kept} />)
+          : html(viewerOf(request), <KeptFormPage csrf={csrfOf(Redacted.value(token))} kept={keptForm} />)
       const signedIn = keepSession(answer, baseUrl, token)
       return keepDevice(signedIn, baseUrl, yield* signIns.rememberDevice(user, deviceOf(baseUrl, request)))
     }).pipe(Effect.catchTag("SignInRefused", refusedNow(to, request)))
 
   /** After a correct password or a link: asks for the code of the second factor if the user has one, else starts a session. */
-  const enter = (user: Identity, to: string | undefined, request: Request, kept?: string) =>
+  const enter = (user: Identity, to: string | undefined, request: Request, keptForm?: string) =>
     Effect.gen(function* () {
       if (!user.hasSecondFactor)
-        return yield* start(user, to ?? paths.home, request, kept === undefined ? undefined : parametersOf(kept))
+        return yield* start(
+          user,
+          to ?? paths.home,
+          request,
+          keptForm === undefined ? undefined : parametersOf(keptForm)
+        )
       const token = Redacted.value(yield* secondFactors.await(user))
-      return html(viewerOf(request), <CodePage token={token} returnTo={to} kept={kept} />)
+      return html(viewerOf(request), <CodePage token={token} returnTo={to} kept={keptForm} />)
     }).pipe(Effect.catchTag("SignInRefused", refusedNow(to ?? paths.home, request)))
 
   return { enter, start }
@@ -204,7 +209,7 @@ const makeCode = Effect.gen(function* () {
         const again = <CodePage {...step} refusal={message} />
         return _tag === "CodeRefused"
           ? html(viewerOf(request), again, { status: 403 })
-          : html(viewerOf(request), again, waiting(finished.left))
+          : html(viewerOf(request), again, tooManyAttempts(finished.left))
       })
     )
   }
@@ -260,7 +265,7 @@ export const signIn = ({
             const again = <SignInPage email={email} returnTo={returnTo} refusal={refused.message} kept={unsent} />
             return refused._tag === "SignInRefused"
               ? html(viewerOf(request), again, { status: 403 })
-              : html(viewerOf(request), again, waiting(refused))
+              : html(viewerOf(request), again, tooManyAttempts(refused))
           })
         ),
         ...(yield* makeCode),
@@ -292,7 +297,7 @@ export const signIn = ({
             const email = yield* Effect.mapError(signIns.findLink(token), refusedLink)
             const again = (refusal: Saying) => <SetPasswordPage email={email} token={token} refusal={refusal} />
             return set.left._tag === "SignInBusy"
-              ? html(viewerOf(request), again(set.left.message), waiting(set.left))
+              ? html(viewerOf(request), again(set.left.message), tooManyAttempts(set.left))
               : html(viewerOf(request), again(`The password ${set.left.issues[0]?.message}.`), {
                   status: 400
                 })

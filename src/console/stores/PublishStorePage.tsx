@@ -64,7 +64,7 @@ const CancelAll = ({ store, visitor }: { readonly visitor: Visitor; readonly sto
       <HiddenFields csrf={visitor.csrf} id={store.id} />
       <p class="quiet">
         {t(
-          "Cancelling ends the publishes that were not sent, and the job that requests more. Their changes stay in the drafts, but for those of drops."
+          "Cancelling ends the publishes that were not sent, and the job that requests more. Their changes stay in the drafts, except changes of drops."
         )}
       </p>
       <button type="submit" class="plain">

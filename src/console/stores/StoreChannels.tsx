@@ -54,9 +54,9 @@ export const storeChannels: Surface<PlatformRegistry | SalesChannels | Stores | 
     const { asVisitor, withForm } = yield* makePageHandlers
 
     /** The store that a form or query names, and its default channels. PageRefused: its channels cannot be chosen. */
-    const choosable = (given: Parameters) =>
+    const choosable = (parameters: Parameters) =>
       Effect.gen(function* () {
-        const store = yield* Effect.flatMap(idOf(StoreId, given), stores.find)
+        const store = yield* Effect.flatMap(idOf(StoreId, parameters), stores.find)
         const { isDefaultChannel } = Option.getOrElse(platforms.find(store.platform), () => ({
           isDefaultChannel: undefined
         }))
@@ -88,8 +88,11 @@ export const storeChannels: Surface<PlatformRegistry | SalesChannels | Stores | 
     return {
       show: asVisitor((visitor, request) =>
         Effect.gen(function* () {
-          const given = queryOf(request)
-          return yield* show(visitor, { ...(yield* choosable(given)), note: noteOf(notes, given.get("note")) })
+          const parameters = queryOf(request)
+          return yield* show(visitor, {
+            ...(yield* choosable(parameters)),
+            note: noteOf(notes, parameters.get("note"))
+          })
         })
       ),
       save: withForm((visitor, form) =>
@@ -104,25 +107,25 @@ export const storeChannels: Surface<PlatformRegistry | SalesChannels | Stores | 
             show(visitor, { ...chooser, typed, chosen, ...more }, status)
           if (typed.of === undefined)
             return yield* refuse(400, { refusal: "Nothing is chosen: choose the default, or channels." })
-          const wanted = typed.of === "default" ? null : [...typed.ticked.keys()]
-          if (textOfChoice(chosen) === textOfChoice(wanted)) return saved
-          const kept =
+          const choice = typed.of === "default" ? null : [...typed.ticked.keys()]
+          if (textOfChoice(chosen) === textOfChoice(choice)) return saved
+          const savedChoice =
             textOfChoice(chosen) === form.get(channelFields.before)
-              ? yield* Effect.either(salesChannels.chooseForNewRecords(store.id, wanted, chosen))
+              ? yield* Effect.either(salesChannels.chooseForNewRecords(store.id, choice, chosen))
               : Either.right(false)
-          if (Either.isRight(kept) && kept.right) return saved
-          if (Either.isLeft(kept) && kept.left._tag === "LiveReadFailed")
-            return yield* refuse(400, { live: Either.left(kept.left.message) })
+          if (Either.isRight(savedChoice) && savedChoice.right) return saved
+          if (Either.isLeft(savedChoice) && savedChoice.left._tag === "LiveReadFailed")
+            return yield* refuse(400, { live: Either.left(savedChoice.left.message) })
           const live = yield* read(store)
           const channels = Either.getOrElse(live, () => [])
-          if (Either.isRight(kept)) {
-            const theirs = yield* salesChannels.forNewRecords(store.id)
-            const words = { channels: wordsOfChoice(t, theirs, channels) }
+          if (Either.isRight(savedChoice)) {
+            const newerChoice = yield* salesChannels.forNewRecords(store.id)
+            const words = { channels: wordsOfChoice(t, newerChoice, channels) }
             const refusal = t(
               "Somebody else has chosen meanwhile: {channels}. Check your choice, and save again.",
               words
             )
-            return yield* refuse(409, { live, chosen: theirs, refusal })
+            return yield* refuse(409, { live, chosen: newerChoice, refusal })
           }
           const gone = [...typed.ticked].filter(([id]) => !channels.some((channel) => channel.id === id))
           const words = { channels: t.list(gone.map(([, name]) => name)) }

@@ -26,11 +26,11 @@ const routes = {
   unlink: ["POST", paths.unlinkStore, refuseOnPage, "admin"]
 } as const
 
-const typedIn = (given: Parameters): TypedStore => ({
-  domain: (given.get("domain") ?? "").trim(),
-  name: given.get("name") ?? "",
-  locale: (given.get("locale") ?? "").trim(),
-  currency: (given.get("currency") ?? "").trim().toUpperCase()
+const typedIn = (parameters: Parameters): TypedStore => ({
+  domain: (parameters.get("domain") ?? "").trim(),
+  name: parameters.get("name") ?? "",
+  locale: (parameters.get("locale") ?? "").trim(),
+  currency: (parameters.get("currency") ?? "").trim().toUpperCase()
 })
 
 /** The host name in an address that was pasted from a browser. */
@@ -40,7 +40,7 @@ const hostOf = (address: string) => address.replace(/^https?:\/\//i, "").replace
 const orNone = (text: string) => (text.trim() === "" ? undefined : text)
 
 /** The page of the job that a change began, or the stores. */
-const after = ({ job }: BegunChange, note: string) =>
+const redirectAfter = ({ job }: BegunChange, note: string) =>
   seeOther(job === null ? `${paths.stores}?note=${note}` : jobPath(job.id))
 
 /** The forms that link a store, test its token and unlink it. */
@@ -52,28 +52,28 @@ export const storeLinks: Surface<PlatformRegistry | Stores | PageServices> = sur
     const { asVisitor, withForm } = yield* makePageHandlers
 
     /** Null: from files. Undefined: no platform has this name, so the first one is shown. */
-    const platformIn = (given: Parameters) => {
-      const name = given.get("platform") ?? all[0]?.name ?? filesOnly
+    const platformIn = (parameters: Parameters) => {
+      const name = parameters.get("platform") ?? all[0]?.name ?? filesOnly
       return Option.getOrUndefined(find(name))
     }
 
-    const show = (visitor: Visitor, given: Parameters, misfit?: Misfit) =>
+    const show = (visitor: Visitor, parameters: Parameters, misfit?: Misfit) =>
       html(
         visitor,
         <LinkStorePage
           visitor={visitor}
           platforms={all}
-          platform={platformIn(given)}
-          typed={typedIn(given)}
+          platform={platformIn(parameters)}
+          typed={typedIn(parameters)}
           misfit={misfit}
         />,
         { status: misfit === undefined ? 200 : 400 }
       )
 
     /** The first problem, at its field. */
-    const misfitOf = (given: Parameters, { issues: [issue] }: ValidationFailed): Misfit => {
+    const misfitOf = (parameters: Parameters, { issues: [issue] }: ValidationFailed): Misfit => {
       const path = issue?.path ?? ""
-      const isCredential = platformIn(given)?.fields.some(({ name }) => name === path) === true
+      const isCredential = platformIn(parameters)?.fields.some(({ name }) => name === path) === true
       return {
         field: isCredential ? credentialField(path) : path === "platform" ? "" : path,
         message: issue?.message ?? "is not right"
@@ -98,7 +98,7 @@ export const storeLinks: Surface<PlatformRegistry | Stores | PageServices> = sur
               )
             })
             .pipe(Effect.either)
-          if (Either.isRight(linked)) return after(linked.right, "linked")
+          if (Either.isRight(linked)) return redirectAfter(linked.right, "linked")
           const error = linked.left
           if (error._tag === "PimLocked") return yield* error
           if (error._tag === "ValidationFailed") return show(visitor, form, misfitOf(form, error))
@@ -142,7 +142,7 @@ export const storeLinks: Surface<PlatformRegistry | Stores | PageServices> = sur
       unlink: withForm((_, form) =>
         Effect.gen(function* () {
           const store = yield* Effect.flatMap(idOf(StoreId, form), stores.find)
-          return after(yield* stores.beginUnlink(store.domain), "unlinked")
+          return redirectAfter(yield* stores.beginUnlink(store.domain), "unlinked")
         })
       )
     }

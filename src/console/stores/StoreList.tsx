@@ -142,11 +142,11 @@ export const storeList: Surface<
     const showPending = yield* makeShowPending
     const { asVisitor, asWatcher, withForm } = yield* makePageHandlers
 
-    const storeOf = (given: Parameters) => Effect.flatMap(idOf(StoreId, given), stores.find)
+    const storeOf = (parameters: Parameters) => Effect.flatMap(idOf(StoreId, parameters), stores.find)
 
     /** The store that a form or query names. PageRefused: the store has no platform. */
-    const openStoreOf = (given: Parameters) =>
-      Effect.filterOrFail(storeOf(given), ({ platform }) => platform !== filesOnly, cannotPublish)
+    const openStoreOf = (parameters: Parameters) =>
+      Effect.filterOrFail(storeOf(parameters), ({ platform }) => platform !== filesOnly, cannotPublish)
 
     /**
      * The page of the job that begins, or of the one that works on the store already: a form may be sent twice. `same`: the kind of a job

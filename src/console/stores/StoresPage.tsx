@@ -409,7 +409,7 @@ export const StoresPage = ({
         </section>
       </Live>
       <section aria-labelledby="export">
-        <h2 id="export">{t("Take the catalog out")}</h2>
+        <h2 id="export">{t("Export the catalog")}</h2>
         <p>
           <a href={paths.exportJsonl} download>
             {t("Download the whole catalog as JSON lines")}

@@ -142,9 +142,9 @@ const makeRequirementForms = (show: Show) =>
   })
 
 /** Finds the user that a form or a query names. NotFound: the account has no such user. */
-const makeUserIn = (users: Users["Type"]) => (visitor: Visitor, given: Parameters) =>
+const makeUserIn = (users: Users["Type"]) => (visitor: Visitor, parameters: Parameters) =>
   Effect.gen(function* () {
-    const id = yield* idOf(UserId, given)
+    const id = yield* idOf(UserId, parameters)
     const user = (yield* users.list(visitor.accountId)).find((each) => each.id === id)
     return user ?? (yield* new NotFound())
   })
@@ -245,11 +245,12 @@ export const team: Surface<Mailer | Users | PageServices> = surfaceOf(
         const before = numberOf(query.get("before"))
         return show(visitor, { note: noteOf(notes, query.get("note")) }, 200, before === 0 ? undefined : before)
       }),
-      invite: withForm((visitor, given, request) =>
+      invite: withForm((visitor, parameters, request) =>
         Effect.gen(function* () {
-          const form = { ...newInvite(), email: (given.get("email") ?? "").trim(), role: invitedRoleOf(given) }
+          const email = (parameters.get("email") ?? "").trim()
+          const form = { ...newInvite(), email, role: invitedRoleOf(parameters) }
           const invited = yield* Effect.either(
-            users.inviteNew(visitor.accountId, form.email, form.role, keyOf(given, request))
+            users.inviteNew(visitor.accountId, form.email, form.role, keyOf(parameters, request))
           )
           return yield* Either.match(invited, {
             onLeft: (error) =>

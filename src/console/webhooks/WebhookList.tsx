@@ -39,11 +39,11 @@ const notes: Readonly<Record<string, string>> = {
   deleted: "The webhook is deleted."
 }
 
-const formOfWebhook = (given: Parameters): WebhookForm => {
+const formOfWebhook = (parameters: Parameters): WebhookForm => {
   const prefix = topicField("")
   return {
-    url: given.get("url") ?? "",
-    topics: given.names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
+    url: parameters.get("url") ?? "",
+    topics: parameters.names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length))
   }
 }
 
@@ -102,10 +102,10 @@ export const webhookList: Surface<Webhooks | PageServices> = surfaceOf(
       list: asVisitor((visitor, request) =>
         showAll(visitor, { form: emptyWebhookForm, note: noteOf(notes, queryOf(request).get("note")) })
       ),
-      create: withForm((visitor, given) =>
+      create: withForm((visitor, parameters) =>
         Effect.gen(function* () {
-          const form = formOfWebhook(given)
-          const created = yield* Effect.orElse(idOf(WebhookId, given), () =>
+          const form = formOfWebhook(parameters)
+          const created = yield* Effect.orElse(idOf(WebhookId, parameters), () =>
             ValidationFailed.at("", "The form is from an older page; send it again.")
           ).pipe(
             Effect.flatMap((id) => webhooks.create(id, form)),

@@ -141,7 +141,7 @@ export const weightIn = (unit: string, grams: string): string => {
   return shortest(Number(asked) / perUnit, decimals + 3, (text) => (Number(text) * perUnit).toFixed(decimals) === asked)
 }
 
-/** The opposite of `weightIn`: the grams with the fewest decimals that are converted back to the same weight. */
+/** The inverse of `weightIn`: the grams with the fewest decimals that are converted back to the same weight. */
 export const gramsOf = (unit: string, weight: string): string =>
   // Most weights are whole grams: looking for their decimals took an eighth of an export's time in this process.
   unit === "g" && /^[1-9]\d{0,14}$/.test(weight)

@@ -39,7 +39,7 @@ const listCoveredKeys = (entity: Aggregate, imported: StoreEntity, { isComplete,
 }
 
 /**
- * Whether a value that a file lacks counts as unchanged. A file has no titles of variants, so an import derives them
+ * Whether a value counts as unchanged because the file lacks it. A file has no titles of variants, so an import derives them
  * from the options. It has no weight unit for a variant without a weight, and a weight without a unit is in grams.
  */
 const isUntold = (
@@ -85,7 +85,7 @@ const isAsAccepted = (
 /**
  * The store's values of an entity. A platform may write an equal value in another form. If a value is equal to the accepted
  * value, or else to the current draft, that form is returned, so that it does not count as a change. `isLater`: whether options
- * are those that the store has apart from values of variants that are not there; they also count as equal.
+ * differ from those of the store only by values of variants that the store does not have; such options also count as equal.
  */
 export const readValues = (
   entity: Aggregate,

@@ -1,6 +1,5 @@
 import type { Aggregate, GalleryEntry } from "../../catalog/Aggregate.ts"
 import { mediaTypeOf } from "../../catalog/Entity.ts"
-import { CatalogChange } from "../../drafts/CatalogChange.ts"
 import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import { addressOf } from "../../model/SameValue.ts"
@@ -15,7 +14,7 @@ import { isWebAddress } from "../StoreValue.ts"
 import type { ImageAddresses, ImportMatch, ImportPlan, MatchedFile } from "./ImportPlan.ts"
 import { ImportPlanner } from "./ImportPlanner.ts"
 import { findRemovals, type ListState, subtract } from "./ListOrder.ts"
-import { effectiveOn, livesOnlyOn, versionOn } from "./StoreVersion.ts"
+import { effectiveOn, galleryOn, livesOnlyOn, setGallery, versionOn } from "./StoreVersion.ts"
 
 const lastSegment = (url: string) => addressOf(url).split("/").at(-1) ?? ""
 
@@ -50,7 +49,7 @@ export const findVariantImages = (
   const addresses = new Map(media.map((file) => [file.id, addressOf(valueOf(effectiveOn(file, storeId), "url"))]))
   const addressesOf = (ids: ReadonlyArray<EntityId>) => new Set(ids.flatMap((id) => addresses.get(id) ?? []))
   const shownBy = (entity: Aggregate | undefined) =>
-    mediaOf((entity?.gallery ?? []).filter(({ storeIds }) => storeIds.includes(storeId)))
+    mediaOf(galleryOn(entity, storeId).filter(({ storeIds }) => storeIds.includes(storeId)))
   const accepted = product === undefined ? undefined : versionOn(product, storeId)?.accepted?.media
   const ofProduct = addressesOf([...shownBy(product), ...(accepted ?? [])])
   const missing = new Set(
@@ -80,7 +79,7 @@ export const planImages = (
   const byId = new Map(media.map((file) => [file.id, file]))
   const addressHere = (file: Aggregate) => addressOf(valueOf(effectiveOn(file, storeId), "url"))
   // The images that the store's export lists: an image with a new address replaces the one at its index.
-  const listed = (product?.gallery ?? [])
+  const listed = galleryOn(product, storeId)
     .filter(({ storeIds }) => storeIds.includes(storeId))
     .flatMap(({ mediaId }) => byId.get(mediaId) ?? [])
     .filter((file) => mediaTypeOf(valueOf(effectiveOn(file, storeId), "mime_type")) === "image")
@@ -155,7 +154,7 @@ export const planGallery = (
   const version = product === undefined ? undefined : versionOn(product, storeId)
   const accepted = version?.accepted?.media
   const isOnlyStore = product === undefined || livesOnlyOn(product, storeId)
-  const gallery = product?.gallery ?? []
+  const gallery = galleryOn(product, storeId)
   const shown = mediaOf(gallery.filter(({ storeIds }) => storeIds.includes(storeId)))
   const { byDraft, byStore } = findRemovals(shown, media, accepted, isComplete)
   const inStore = subtract(media, byDraft)
@@ -167,10 +166,7 @@ export const planGallery = (
     accepted
   }
   const gone = new Set(byStore)
-  planner.orderList("media_ids", productId, state, shown, (ids) => {
-    const entries = toGallery(ids, gallery, { gone, inStore }, storeId, heldElsewhere)
-    return JSON.stringify(entries) === JSON.stringify(gallery)
-      ? []
-      : [CatalogChange.SetGallery({ entityId: productId, entries })]
-  })
+  planner.orderList("media_ids", productId, state, shown, (ids) =>
+    setGallery(productId, product, toGallery(ids, gallery, { gone, inStore }, storeId, heldElsewhere))
+  )
 }

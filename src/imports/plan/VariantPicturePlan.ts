@@ -1,9 +1,8 @@
 import type { Aggregate, GalleryEntry } from "../../catalog/Aggregate.ts"
 import { mediaShown } from "../../drafts/Aggregate.ts"
-import { CatalogChange } from "../../drafts/CatalogChange.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
 import type { ImportPlanner } from "./ImportPlanner.ts"
-import { isPublishedSince, versionOn } from "./StoreVersion.ts"
+import { galleryOn, isPublishedSince, setGallery, versionOn } from "./StoreVersion.ts"
 
 /**
  * The gallery of a variant after the store shows this picture of it, or none. The picture comes first on the store. All stores share the
@@ -43,14 +42,17 @@ export const planVariantPicture = (
   picture: EntityId | null | undefined
 ): void => {
   const { begunAt, isComplete, storeId } = planner.source
-  if (picture === undefined || isPublishedSince(variant, storeId, begunAt)) return
-  const gallery = variant?.gallery ?? []
+  if (isPublishedSince(variant, storeId, begunAt)) return
+  const gallery = galleryOn(variant, storeId)
   const [shown = null] = mediaShown({ gallery }, storeId)
   // undefined: no publish or import has recorded a picture of the variant yet.
   const list = variant === undefined ? undefined : versionOn(variant, storeId)?.accepted?.media
   const [accepted = null] = list ?? []
-  if (picture === shown || picture === accepted || (picture === null && !isComplete)) return
-  const take = [CatalogChange.SetGallery({ entityId: variantId, entries: withPicture(gallery, picture, storeId) })]
+  if (picture === undefined || picture === shown || picture === accepted || (picture === null && !isComplete)) {
+    planner.changes.push(...setGallery(variantId, variant, gallery))
+    return
+  }
+  const take = setGallery(variantId, variant, withPicture(gallery, picture, storeId))
   if (list === undefined || shown === accepted) planner.changes.push(...take)
   else
     planner.addConflict(

@@ -23,7 +23,7 @@ const listHeldElsewhere = (product: Aggregate | undefined, linked: ReadonlyArray
       .map(({ mediaId }) => mediaId)
   )
 
-/** Plans the groups of one batch. */
+/** Plans the record groups of one batch. */
 class BatchPlanner {
   /** The planned entity of each record. It is written back to the staged records. */
   readonly assigned: Array<FoundEntity> = []

@@ -9,6 +9,7 @@ import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
 import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
 import type { EntityChannel, SalesChannel } from "../SalesChannel.ts"
 import { PlatformTranslations } from "../Translation.ts"
+import { failIfUnread } from "../UnreadRecord.ts"
 import { refusalOf } from "./DemoRecords.ts"
 import type { DemoFailure } from "./DemoShop.ts"
 import { DemoShops } from "./DemoShops.ts"
@@ -118,6 +119,7 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
           )
           const refusal = refusalOf(publication)
           if (refusal !== null) return yield* refusal
+          yield* failIfUnread(publication, shops.same(store, publication))
           const published = yield* shops.apply(store, publication)
           if (find(failures, "lost") !== undefined) return yield* new PlatformOutcomeUnknown({ reason: "transport" })
           return published

@@ -3,7 +3,7 @@ import { Array as Arr, Chunk, type Context, Effect, Option, Order, Schema, Strea
 import { findAll, findOne } from "../../database/Rows.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import { PlatformRecord } from "../PlatformRecord.ts"
-import type { DemoEffect, DemoRecord } from "./DemoRecords.ts"
+import { type DemoEffect, type DemoRecord, type SameKeys, sameKeysOf } from "./DemoRecords.ts"
 import type { DemoShop } from "./DemoShop.ts"
 import type { DemoShops } from "./DemoShops.ts"
 
@@ -18,10 +18,17 @@ const Place = Schema.Struct({
   platformId: Schema.String
 })
 const Row = Schema.Struct({ ...PlatformRecord.fields, ...Place.fields })
+const SameRow = Schema.Struct({
+  platformId: Schema.String,
+  name: Schema.String,
+  key: Schema.Literal("handle", "SKU")
+})
 const first: typeof Place.Type = { rank: -1, owner: "", depth: 0, place: 0, platformId: "" }
 
 /** Reads the records of a shop. */
-export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<DemoShops>, "find" | "records"> => {
+export const makeDemoRecordReads = (
+  sql: SqlClient
+): Pick<Context.Tag.Service<DemoShops>, "find" | "records" | "same"> => {
   // The media of a variant are its picture.
   const relations = sql.literal(`
     CASE WHEN kind = 'variant' THEN '{}' ELSE media END AS media, members,
@@ -53,7 +60,33 @@ export const makeDemoRecordReads = (sql: SqlClient): Pick<Context.Tag.Service<De
       ORDER BY platform_id COLLATE "C" LIMIT 1`
   )
 
+  const same = findAll(SameRow)(
+    ({ accountId, storeId }: DemoShop, entityId: EntityId, { handle, kind, parentId, skus }: SameKeys) => sql`
+      SELECT DISTINCT ON (r.platform_id COLLATE "C") r.platform_id AS "platformId", same.key,
+             coalesce(r.attributes #>> '{title,value}', r.platform_id) AS name
+      FROM (
+        SELECT h.platform_id, 'handle' AS key FROM demo_shop_record h
+        WHERE h.account_id = ${accountId} AND h.store_id = ${storeId} AND h.entity_id IS NULL AND ${handle} <> ''
+          AND h.attributes #>> '{handle,value}' = ${handle}
+        UNION ALL
+        SELECT CASE ${kind}::text WHEN 'product' THEN v.parent_id ELSE v.platform_id END, 'SKU' FROM demo_shop_record v
+        WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.entity_id IS NULL AND v.kind = 'variant'
+          AND v.attributes #>> '{sku,value}' = ANY(${skus}::text[]) AND coalesce(v.parent_id = ${parentId}::text, true)
+      ) same
+      JOIN demo_shop_record r
+        ON r.account_id = ${accountId} AND r.store_id = ${storeId} AND r.platform_id = same.platform_id
+      WHERE r.kind = ${kind} AND r.entity_id IS NULL AND NOT EXISTS (
+        SELECT FROM demo_shop_record e
+        WHERE e.account_id = ${accountId} AND e.store_id = ${storeId} AND e.entity_id = ${entityId}
+      )
+      ORDER BY r.platform_id COLLATE "C", same.key COLLATE "C" DESC`
+  )
+
   return {
+    same: (shop, publication) => {
+      const keys = sameKeysOf(publication)
+      return keys === null ? Effect.succeed([]) : same(shop, publication.entityId, keys)
+    },
     records: (shop) =>
       Stream.paginateChunkEffect(first, (after) =>
         Effect.map(page(shop, after), (rows) => [

@@ -87,6 +87,33 @@ export const effectOf = (publication: Publication): DemoEffect => {
   }
 }
 
+/** What a record of the shop's staff has in common with the record of a publication. */
+export interface SameKeys {
+  readonly kind: "product" | "variant" | "collection"
+  readonly handle: string
+  /** For a product: of its variants. */
+  readonly skus: ReadonlyArray<string>
+  /** The platform id of a variant's product. */
+  readonly parentId: string | null
+}
+
+/** Null: no record can be the same. */
+export const sameKeysOf = (publication: Publication): SameKeys | null => {
+  const handle = valueOf(publication.attributes, "handle")
+  const skusOf = (variants: ReadonlyArray<PublishedEntity>) =>
+    variants.map(({ attributes }) => valueOf(attributes, "sku")).filter((sku) => sku !== "")
+  switch (publication._tag) {
+    case "Product":
+      return { kind: "product", handle, skus: skusOf(publication.variants), parentId: null }
+    case "Variant":
+      return { kind: "variant", handle: "", skus: skusOf([publication]), parentId: publication.productPlatformId }
+    case "Collection":
+      return { kind: "collection", handle, skus: [], parentId: null }
+    case "Media":
+      return null
+  }
+}
+
 /** The error with which the demo platform refuses a publication, worded as Shopify does; null: it accepts the publication. */
 export const refusalOf = (publication: Publication): PlatformRefused | null =>
   (publication._tag === "Product" || publication._tag === "Collection") &&

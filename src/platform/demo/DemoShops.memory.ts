@@ -1,6 +1,9 @@
 import { Effect, Layer, Option, Ref, Stream } from "effect"
+import { valueOf } from "../../model/Attribute.ts"
+import type { EntityId } from "../../model/Ids.ts"
 import type { Published } from "../Publication.ts"
-import { type DemoEffect, type DemoRecord, effectOf, pullOrder } from "./DemoRecords.ts"
+import type { SameRecord } from "../UnreadRecord.ts"
+import { type DemoEffect, type DemoRecord, effectOf, pullOrder, type SameKeys, sameKeysOf } from "./DemoRecords.ts"
 import type { DemoFailure, DemoShop } from "./DemoShop.ts"
 import { DemoShops } from "./DemoShops.ts"
 
@@ -25,6 +28,11 @@ export const layerDemoShopsMemory = Layer.effect(
           const found = [...records.values()].filter((record) => record.entityId === entityId)
           const [first] = found.sort((left, right) => (left.platformId < right.platformId ? -1 : 1))
           return Option.map(Option.fromNullable(first), ({ position: _, ...record }) => record)
+        }),
+      same: (shop, publication) =>
+        read(shop, ({ records }) => {
+          const keys = sameKeysOf(publication)
+          return keys === null ? [] : findSame([...records.values()], publication.entityId, keys)
         }),
       apply: (shop, publication) =>
         Ref.modify(shops, (state) => {
@@ -72,6 +80,32 @@ interface MemoryShop {
 const emptyShop: MemoryShop = { records: new Map(), effects: new Map(), sections: new Map(), failures: new Map() }
 
 const nameOf = ({ accountId, storeId }: DemoShop) => `${accountId} ${storeId}`
+
+const findSame = (
+  records: ReadonlyArray<DemoRecord>,
+  entityId: EntityId,
+  { handle, kind, parentId, skus }: SameKeys
+): ReadonlyArray<SameRecord> => {
+  if (records.some((record) => record.entityId === entityId)) return []
+  const ofStaff = records.filter((record) => record.entityId === null)
+  const withSku = ofStaff.filter(
+    (each) =>
+      each.kind === "variant" &&
+      skus.includes(valueOf(each.attributes, "sku")) &&
+      (parentId === null || each.parentId === parentId)
+  )
+  const ids = new Set(withSku.map((each) => (kind === "product" ? each.parentId : each.platformId)))
+  return ofStaff
+    .filter((each) => each.kind === kind)
+    .flatMap(({ attributes, platformId }) => {
+      const hasHandle = handle !== "" && valueOf(attributes, "handle") === handle
+      const name = valueOf(attributes, "title") || platformId
+      return hasHandle || ids.has(platformId)
+        ? [{ platformId, name, key: hasHandle ? ("handle" as const) : ("SKU" as const) }]
+        : []
+    })
+    .sort((left, right) => (left.platformId < right.platformId ? -1 : 1))
+}
 
 const written = (records: ReadonlyMap<string, DemoRecord>, given: ReadonlyArray<DemoRecord>) => {
   const next = new Map(records)

@@ -4,6 +4,7 @@ import { Transaction } from "../../database/Transaction.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { PlatformRecord } from "../PlatformRecord.ts"
 import type { Publication, Published } from "../Publication.ts"
+import type { SameRecord } from "../UnreadRecord.ts"
 import { makeDemoRecordReads } from "./DemoRecords.sql.ts"
 import type { DemoFailure, DemoShop } from "./DemoShop.ts"
 import { makeDemoEffects, makeDemoFailures, makeDemoSections } from "./DemoShops.sql.ts"
@@ -16,6 +17,8 @@ export class DemoShops extends Context.Tag("catalog/DemoShops")<
     readonly records: (shop: DemoShop) => Stream.Stream<PlatformRecord>
     /** The record that was published from an entity. If there are several, the first by platform id. */
     readonly find: (shop: DemoShop, entityId: EntityId) => Effect.Effect<Option.Option<PlatformRecord>>
+    /** Records of the shop's staff with the handle or a SKU of a publication, in the order of their ids. Empty if the shop has the entity. */
+    readonly same: (shop: DemoShop, publication: Publication) => Effect.Effect<ReadonlyArray<SameRecord>>
     /** Applies a publication. If its key was applied before, nothing changes, and the result of that time is returned. */
     readonly apply: (shop: DemoShop, publication: Publication) => Effect.Effect<Published>
     /** The result of the publication with this key. None: the publication was not applied. */

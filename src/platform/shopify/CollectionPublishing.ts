@@ -123,6 +123,7 @@ export const makePublishCollection = (client: ShopifyClient, define: DefineId) =
     Effect.gen(function* () {
       yield* define(store, "COLLECTION")
       const current = yield* lookups.collection(store, publication)
+      if (current === null) yield* lookups.failIfUnreadCollection(store, publication)
       const input = Mapping.collectionInput(publication, current)
       const members = [...new Set(publication.members)]
       if (current === null) {

@@ -9,7 +9,7 @@ import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
 import { mutate } from "./Refusals.ts"
 
-/** The option of a product without options: "Title", whose only value is "Default Title". Undefined: the product has options. */
+/** Shopify's option of a product without options: "Title", whose only value is "Default Title". Undefined if the product has options. */
 const namelessOption = ({ options }: Answers.LiveProduct) => {
   const [option, ...others] = options
   const [value, ...more] = option?.optionValues ?? []

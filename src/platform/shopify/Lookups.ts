@@ -6,6 +6,7 @@ import type { PlatformStore } from "../PlatformClient.ts"
 import type { PlatformReadError } from "../PlatformErrors.ts"
 import type { ProductPublication, PublishedEntity, VariantPublication } from "../Publication.ts"
 import { RecordsOfOthers } from "../RecordsOfOthers.ts"
+import { failIfUnread, type SameRecord } from "../UnreadRecord.ts"
 import * as Answers from "./Answers.ts"
 import type { ShopifyClient } from "./Client.ts"
 import * as Documents from "./Documents.ts"
@@ -72,9 +73,32 @@ const unlessOfOther = <A extends { readonly id: string }>(lookup: Found<A>): Fou
     return found === null || (yield* among([found.id])).has(found.id) ? null : found
   })
 
+/** A look-up by a value that records of others may have too. */
+interface SameLookup<A> {
+  readonly key: SameRecord["key"]
+  readonly find: Found<A>
+}
+
+/** Refuses a first publish by the first record that these look-ups find. */
+const failIfFound = <A extends Parameters<typeof isOurs>[0] & { readonly id: string; readonly title: string }>(
+  publication: PublishedEntity,
+  lookups: ReadonlyArray<SameLookup<A>>
+) =>
+  failIfUnread(
+    publication,
+    Effect.gen(function* () {
+      for (const { find, key } of lookups) {
+        const found = yield* first(publication.entityId, [find])
+        if (found !== null) return [{ key, name: found.title, platformId: found.id }]
+      }
+      return []
+    })
+  )
+
 /** Finds our entities in a store. */
 export const makeLookups = (client: ShopifyClient) => ({
   ...makeProductLookups(client),
+  ...makeVariantLookups(client),
   ...makeCollectionLookups(client),
   ...makeFileLookups(client)
 })
@@ -121,22 +145,47 @@ const makeProductLookups = (client: ShopifyClient) => {
       }
     )
 
-  /** Finds a product by platform id, then by our entity id, and if the platform id is unknown by SKU and handle. */
-  const product = (
+  /** The products with a SKU or the handle of a publication. */
+  const sameProducts = (
     store: PlatformStore,
-    { attributes, entityId, platformId, variants }: ProductPublication
-  ): Found<Answers.LiveProduct> => {
-    if (platformId !== null) return first(entityId, [productById(store, platformId), productByEntity(store, entityId)])
+    { attributes, entityId, variants }: ProductPublication
+  ): ReadonlyArray<SameLookup<Answers.LiveProduct>> => {
     const handle = handleOf(valueOf(attributes, "handle"))
     const skus = Arr.dedupe(variants.map((variant) => valueOf(variant.attributes, "sku"))).filter((sku) => sku !== "")
+    return [
+      ...Arr.chunksOf(skus, skusInOneCall).map((some) => ({
+        key: "SKU" as const,
+        find: productBySkus(store, entityId, some)
+      })),
+      ...(handle === ""
+        ? []
+        : [
+            {
+              key: "handle" as const,
+              find: unlessOfOther(productByIdentifier(store, Documents.productByHandle, { handle }))
+            }
+          ])
+    ]
+  }
+
+  /** Finds a product by platform id, then by our entity id. A product that the store has accepted without an id: by SKU and handle too. */
+  const product = (store: PlatformStore, publication: ProductPublication): Found<Answers.LiveProduct> => {
+    const { entityId, isAccepted, platformId } = publication
     return first(entityId, [
+      ...(platformId === null ? [] : [productById(store, platformId)]),
       productByEntity(store, entityId),
-      ...Arr.chunksOf(skus, skusInOneCall).map((some) => productBySkus(store, entityId, some)),
-      handle === ""
-        ? Effect.succeed(null)
-        : unlessOfOther(productByIdentifier(store, Documents.productByHandle, { handle }))
+      ...(isAccepted === true ? sameProducts(store, publication).map(({ find }) => find) : [])
     ])
   }
+
+  const failIfUnreadProduct = (store: PlatformStore, publication: ProductPublication) =>
+    failIfFound(publication, sameProducts(store, publication))
+
+  return { failIfUnreadProduct, product, productByEntity, productById }
+}
+
+const makeVariantLookups = (client: ShopifyClient) => {
+  const { read } = client
 
   const variantsOf = (store: PlatformStore, productId: string) =>
     allPages(
@@ -172,7 +221,7 @@ const makeProductLookups = (client: ShopifyClient) => {
       return matchVariants([publication], free).get(entityId) ?? null
     })
 
-  return { product, productByEntity, productById, variant, variantByEntity, variantById, variantsOf }
+  return { variant, variantByEntity, variantById, variantsOf }
 }
 
 const makeCollectionLookups = (client: ShopifyClient) => {
@@ -190,21 +239,28 @@ const makeCollectionLookups = (client: ShopifyClient) => {
   const collectionByEntity = (store: PlatformStore, entityId: EntityId): Found<Answers.LiveCollection> =>
     collectionByIdentifier(store, Documents.collectionByCustomId, { customId: customIdOf(entityId) })
 
-  /** Finds a collection by platform id, then by our entity id, and if the platform id is unknown by handle. */
-  const collection = (
+  /** The collection with the handle of a publication. */
+  const sameCollections = (
     store: PlatformStore,
-    { attributes, entityId, platformId }: PublishedEntity
-  ): Found<Answers.LiveCollection> => {
-    if (platformId !== null)
-      return first(entityId, [collectionById(store, platformId), collectionByEntity(store, entityId)])
+    { attributes }: PublishedEntity
+  ): ReadonlyArray<SameLookup<Answers.LiveCollection>> => {
     const handle = handleOf(valueOf(attributes, "handle"))
+    const find = unlessOfOther(collectionByIdentifier(store, Documents.collectionByHandle, { handle }))
+    return handle === "" ? [] : [{ key: "handle", find }]
+  }
+
+  /** Finds a collection by platform id, then by our entity id. One that the store has accepted without an id: by handle too. */
+  const collection = (store: PlatformStore, publication: PublishedEntity): Found<Answers.LiveCollection> => {
+    const { entityId, isAccepted, platformId } = publication
     return first(entityId, [
+      ...(platformId === null ? [] : [collectionById(store, platformId)]),
       collectionByEntity(store, entityId),
-      handle === ""
-        ? Effect.succeed(null)
-        : unlessOfOther(collectionByIdentifier(store, Documents.collectionByHandle, { handle }))
+      ...(isAccepted === true ? sameCollections(store, publication).map(({ find }) => find) : [])
     ])
   }
+
+  const failIfUnreadCollection = (store: PlatformStore, publication: PublishedEntity) =>
+    failIfFound(publication, sameCollections(store, publication))
 
   const membersOf = (store: PlatformStore, collectionId: string) =>
     Effect.map(
@@ -233,7 +289,14 @@ const makeCollectionLookups = (client: ShopifyClient) => {
       (products) => new Set(products.map(({ id }) => id))
     )
 
-  return { collection, collectionByEntity, collectionById, membersOf, sourceMembersOf }
+  return { collection, collectionByEntity, collectionById, failIfUnreadCollection, membersOf, sourceMembersOf }
+}
+
+/** A file of a store. `originUrl`: the address of a video of another site. */
+export interface FoundFile {
+  readonly id: string
+  readonly alt: string | null
+  readonly originUrl?: string | undefined
 }
 
 /** Whether the store could not fetch or process a file. Such a file stays as it is: it takes no changes, so only a new one helps. */
@@ -251,6 +314,12 @@ const namedLike = (name: string, entityId: EntityId) => {
   return `${term("filename", name)} OR filename:${start.replaceAll(/[\s:()"'\\]/g, "\\$&")}*`
 }
 
+/** Whether a file that was found by its name or address is not another entity's. Several videos may have one address. */
+const isNotOfOther = ({ id, originUrl }: FoundFile) =>
+  originUrl === undefined
+    ? Effect.succeed(true)
+    : Effect.flatMap(RecordsOfOthers, ({ among }) => Effect.map(among([id]), (others) => !others.has(id)))
+
 const makeFileLookups = (client: ShopifyClient) => {
   /** Finds a file by platform id, then by its name. A file that has failed is found only by platform id, if there is no other. */
   const file = (store: PlatformStore, media: PublishedEntity): Found<Answers.FileValues> =>
@@ -263,7 +332,8 @@ const makeFileLookups = (client: ShopifyClient) => {
       const query = searchFor(media)
       const files = pages(client, store, Documents.filesBy, Answers.FilesBy, { query }, (answer) => answer.files)
       const isMedia = (each: Answers.FileValues) => !hasFailed(each.fileStatus) && isNamedAfter(each, media)
-      return Option.getOrElse(yield* Stream.runHead(Stream.filter(files, isMedia)), () => node)
+      const own = Stream.filterEffect(Stream.filter(files, isMedia), isNotOfOther)
+      return Option.getOrElse(yield* Stream.runHead(own), () => node)
     })
 
   /** Finds a file that the store shows or will show. */
@@ -275,11 +345,14 @@ const makeFileLookups = (client: ShopifyClient) => {
     store: PlatformStore,
     media: PublishedEntity,
     gallery: ReadonlyArray<Answers.LiveMedia>
-  ): Found<{ readonly id: string }> => {
-    const usable = gallery.filter(({ status }) => !hasFailed(status))
-    const shown = usable.find(({ id }) => id === media.platformId) ?? usable.find((each) => isNamedAfter(each, media))
-    return shown === undefined ? usableFile(store, media) : Effect.succeed(shown)
-  }
+  ): Found<FoundFile> =>
+    Effect.gen(function* () {
+      const usable = gallery.filter(({ status }) => !hasFailed(status))
+      const known = usable.find(({ id }) => id === media.platformId)
+      if (known !== undefined) return known
+      const named = usable.filter((each) => isNamedAfter(each, media))
+      return Option.getOrNull(yield* Effect.findFirst(named, isNotOfOther)) ?? (yield* usableFile(store, media))
+    })
 
   return { file, galleryFile, usableFile }
 }

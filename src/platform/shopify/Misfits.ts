@@ -1,7 +1,11 @@
 import { Effect } from "effect"
 import { titleOf, valueOf } from "../../model/Attribute.ts"
+import { noOption } from "../../model/ProductOptions.ts"
 import { PlatformRefused } from "../PlatformErrors.ts"
-import type { PublishedEntity } from "../Publication.ts"
+import type { PublishedEntity, VariantPublication } from "../Publication.ts"
+import { unreadRecord } from "../UnreadRecord.ts"
+import type * as Answers from "./Answers.ts"
+import type { FoundFile } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 
 // Values for which Shopify refuses a whole publish, without saying which, are refused before anything of it is sent. Shopify names a blank
@@ -46,3 +50,39 @@ export const longAddress = (media: PublishedEntity): PlatformRefused | undefined
         `The address of the file ${titleOf("media", media.attributes).slice(0, 100)} has more than ${maxAddress} characters, which stores do not take.`,
         "url"
       )
+
+/** Shopify's variant of a product that was published without variants. */
+const defaultOptions = [{ optionName: noOption.name, name: noOption.value }]
+
+/** The refusal of a variant that its product has by SKU or option values only. Such a variant has values that the catalog has not read. */
+export const unreadVariant = (
+  { attributes, isAccepted, platformId }: VariantPublication,
+  live: Answers.LiveVariant | null
+): PlatformRefused | undefined =>
+  live === null ||
+  live.id === platformId ||
+  isAccepted === true ||
+  Mapping.entityIdOf(live.metafields.nodes) !== null ||
+  Mapping.hasOptions(live, defaultOptions)
+    ? undefined
+    : unreadRecord({
+        key: live.sku !== null && live.sku === valueOf(attributes, "sku") ? "SKU" : "options",
+        name: live.selectedOptions.map(({ value }) => value).join(" / "),
+        platformId: live.id
+      })
+
+/**
+ * The refusal of a video of another site whose address the store has with another alt text. Such a video has no mark of ours. One with an
+ * equal alt text is taken, because nothing of it changes: it may be from a publish whose answer was lost.
+ */
+export const unreadVideo = (
+  { attributes, isAccepted, mayBeCreated, platformId }: PublishedEntity,
+  live: FoundFile | null
+): PlatformRefused | undefined =>
+  live?.originUrl === undefined ||
+  live.id === platformId ||
+  isAccepted === true ||
+  mayBeCreated === true ||
+  (live.alt ?? "") === valueOf(attributes, "alt")
+    ? undefined
+    : unreadRecord({ key: "address", name: live.alt || live.originUrl, platformId: live.id })

@@ -49,9 +49,9 @@ const orDenied =
     )
 
 /**
- * Puts records that publishes create on sales channels. Shopify puts an active product on none by itself
- * (https://shopify.dev/docs/api/admin-graphql/2026-07/enums/ProductStatus), except for channels with `autoPublish`, and a collection
- * neither. Variants are where their product is
+ * Puts records that publishes create on sales channels. Shopify does not put an active product on any by itself
+ * (https://shopify.dev/docs/api/admin-graphql/2026-07/enums/ProductStatus), except on those with `autoPublish`, and a collection
+ * on none at all. Variants are where their product is
  * (https://shopify.dev/changelog/publish-and-unpublish-product-variants-independently-from-product).
  */
 export const makeNewRecords = (client: ShopifyClient) => {
@@ -91,8 +91,8 @@ export const makeNewRecords = (client: ShopifyClient) => {
     )
 
   /**
-   * Whether this publication, in an earlier attempt, or an earlier one that failed, has created a record that was found. Not if the
-   * record is known, unless only from a refresh since, or the shop had it before.
+   * Whether a found record was created by an earlier attempt of this publication, or by an earlier publication that failed. False: the
+   * shop had the record before, or its platform id is known and no failed publication may have created it.
    */
   const isCreated = (
     store: PlatformStore,

@@ -11,7 +11,7 @@ import { giveFirstOption } from "./FirstOption.ts"
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type DefineId, newMetafields, setMetafields } from "./Metafields.ts"
-import { failIfMisfit, longAddress, missingOptionValue } from "./Misfits.ts"
+import { failIfMisfit, longAddress, missingOptionValue, unreadVideo } from "./Misfits.ts"
 import { makeNewRecords } from "./NewRecords.ts"
 import { makeReadBack } from "./ReadBack.ts"
 import { failIfAny, mutate } from "./Refusals.ts"
@@ -46,6 +46,7 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       yield* define(store, "PRODUCT")
       yield* define(store, "PRODUCTVARIANT")
       const current = yield* lookups.product(store, publication)
+      if (current === null) yield* lookups.failIfUnreadProduct(store, publication)
       // A product that was deleted in the store is made again.
       const isFirst = publication.platformId === null || current === null
       const isNew = current === null || (yield* isCreated(store, publication, current))
@@ -59,10 +60,11 @@ export const makePublishProduct = (client: ShopifyClient, define: DefineId) => {
       const optionNames = Mapping.optionsOf(publication, publication.variants).map(({ name }) => name)
       yield* failIfMisfit([
         ...(isFirst ? publication.variants.map((variant) => missingOptionValue(variant, optionNames)) : []),
-        ...publication.media.filter((_, index) => files[index] === null).map(longAddress)
+        ...publication.media.filter((_, index) => files[index] === null).map(longAddress),
+        ...publication.media.map((media, index) => unreadVideo(media, files[index] ?? null))
       ])
       if (current !== null) yield* giveFirstOption(client, store, current, publication.firstOption)
-      // Read after that, because variants are matched by their option values too.
+      // Read after the first option was given, because variants are matched by their option values too.
       const before = current === null ? [] : yield* lookups.variantsOf(store, current.id)
       const galleryFiles = publication.media.map((media, index) => Mapping.galleryInput(media, files[index]?.id))
       const sent = {

@@ -17,7 +17,7 @@ import { failIfOtherOptions, giveFirstOption, readFirstOption } from "./FirstOpt
 import { hasFailed, makeLookups } from "./Lookups.ts"
 import * as Mapping from "./Mapping.ts"
 import { type DefineId, defineId, newMetafields, setMetafields } from "./Metafields.ts"
-import { failIfMisfit, longAddress, missingOptionValue } from "./Misfits.ts"
+import { failIfMisfit, longAddress, missingOptionValue, unreadVariant, unreadVideo } from "./Misfits.ts"
 import { fileFailed, makePublishProduct, noId, noProduct } from "./ProductPublishing.ts"
 import { toPublished } from "./ReadBack.ts"
 import { failIfAny, mutate, sentence } from "./Refusals.ts"
@@ -83,6 +83,7 @@ const makePublishVariant =
       const { product } = yield* client.read(store, Documents.productById, Answers.ProductById, { id: productId })
       if (product === null) return yield* noProduct
       const current = yield* makeLookups(client).variant(store, publication)
+      yield* failIfMisfit([unreadVariant(publication, current)])
       const names = yield* giveFirstOption(client, store, product, publication.firstOption)
       yield* failIfOtherOptions(names, publication.firstOption)
       const optionValues = Mapping.optionValuesOf(publication, names)
@@ -149,6 +150,7 @@ const makePublishMedia = (client: ShopifyClient) => (store: PlatformStore, media
       if (created === undefined) return yield* noId
       return toPublished([[media.entityId, created.id]])
     }
+    yield* failIfMisfit([unreadVideo(media, current)])
     // A new file would not be in the galleries that have this one. Only the publish of a product replaces it there.
     if (hasFailed(current.fileStatus)) return yield* fileFailed(media, current.fileErrors)
     if (current.fileStatus !== "READY") return yield* new PlatformUnavailable({ reason: "processing" })

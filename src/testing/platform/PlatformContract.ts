@@ -4,7 +4,9 @@ import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { PlatformStore } from "../../platform/PlatformClient.ts"
 import type { PlatformRecord } from "../../platform/PlatformRecord.ts"
-import { Publication, type Published } from "../../platform/Publication.ts"
+import { type ProductPublication, Publication, type Published } from "../../platform/Publication.ts"
+import { RecordsOfOthers } from "../../platform/RecordsOfOthers.ts"
+import { recordNotRead } from "../../platform/UnreadRecord.ts"
 import { ContractBroken, type PlatformUnderTest, type ShopFailure } from "./PlatformUnderTest.ts"
 import { again, aPicture, aProduct, attributesOf, aVariant, entity, newId } from "./Publications.ts"
 
@@ -31,6 +33,16 @@ const aCollection = (members: ReadonlyArray<string>) =>
     ...entity({ title: "Wool", handle: "wool", sort_order: "manual" }),
     members
   })
+
+/** A product with another handle, and with these SKUs: `sku` of the first variant. */
+const withKeys = (product: ProductPublication, handle: string, sku: string): ProductPublication => ({
+  ...product,
+  attributes: { ...product.attributes, ...attributesOf({ handle }) },
+  variants: product.variants.map((variant, index) => ({
+    ...variant,
+    attributes: { ...variant.attributes, ...attributesOf({ sku: index === 0 ? sku : `${sku}-${index}` }) }
+  }))
+})
 
 const aPictureAlone = (name: string) => Publication.Media({ key: crypto.randomUUID(), ...aPicture(name) })
 
@@ -266,6 +278,49 @@ const writingRules: Readonly<Record<string, Check>> = {
       deepStrictEqual(yield* picturesAfter(product.media), [kept, null])
       deepStrictEqual(yield* picturesAfter([]), [null, null])
     }),
+  "a first publish does not take over a record of the shop's staff with its handle or SKU, and is refused": ({
+    client,
+    open
+  }) =>
+    Effect.gen(function* () {
+      const { create, productsCreated, store } = yield* open
+      const own = aProduct()
+      const productPlatformId = idIn(yield* client.publish(store, withKeys(own, "own", "OWN")), own.entityId)
+      const [jumper, wool, large] = [
+        yield* create({ kind: "product", title: "Old Jumper", handle: "keel-jumper", size: "S", sku: "OLD" }),
+        yield* create({ kind: "collection", title: "Old Wool", handle: "wool" }),
+        yield* create({ kind: "variant", productId: productPlatformId, size: "XL", sku: "LARGE" })
+      ]
+      const before = [yield* collected(client.pull(store)), yield* productsCreated]
+      const sameSku = withKeys(aProduct(), "another", "OLD")
+      const variant = Publication.Variant({
+        key: crypto.randomUUID(),
+        ...entity({ title: "L", option1: "L", sku: "LARGE", price: "1.00" }),
+        productPlatformId
+      })
+      const refused = [
+        [withKeys(aProduct(), "keel-jumper", "NEW"), jumper, "handle"],
+        [sameSku, jumper, "SKU"],
+        [aCollection([]), wool, "handle"],
+        [variant, large, "SKU"]
+      ] as const
+      for (const [publication, record, key] of refused)
+        for (const _ of [1, 2]) {
+          const { _tag, code, isPartlyWritten, message } = failed(
+            yield* Effect.either(client.publish(store, publication))
+          )
+          deepStrictEqual([_tag, code, isPartlyWritten], ["PlatformRefused", recordNotRead, undefined])
+          ok(String(message).includes(`(${record})`) && String(message).includes(`same ${key}`), String(message))
+          ok(Option.isNone(yield* client.readBack(store, publication)), "it is read back")
+        }
+      deepStrictEqual([yield* collected(client.pull(store)), yield* productsCreated], before)
+      // The catalog has the record as another entity, which may have the same SKU.
+      const others = { among: (ids: ReadonlyArray<string>) => Effect.succeed(new Set(ids)) }
+      const second = yield* Effect.provideService(client.publish(store, sameSku), RecordsOfOthers, others)
+      notStrictEqual(idIn(second, sameSku.entityId), jumper)
+      const live = (yield* collected(client.pull(store))).find(({ platformId }) => platformId === jumper)
+      strictEqual(valueOf(live?.attributes ?? {}, "title"), "Old Jumper")
+    }),
   "a shop has only what was published to it": ({ client, open }) =>
     Effect.gen(function* () {
       const [one, other] = [yield* open, yield* open]
@@ -278,9 +333,10 @@ const writingRules: Readonly<Record<string, Check>> = {
     })
 }
 
-const failed = <A>(outcome: Either.Either<A, { readonly _tag: string }>) =>
+const failed = <A>(outcome: Either.Either<A, { readonly _tag: string; readonly message: string }>) =>
   Either.match(outcome, {
-    onLeft: (error) => ({ ...error }) as Record<string, unknown>,
+    // A spread leaves the message of an error out.
+    onLeft: (error) => ({ ...error, message: error.message }) as Record<string, unknown>,
     onRight: () => fail("it succeeded")
   })
 
@@ -309,9 +365,12 @@ const failureRules: Readonly<Record<string, { readonly needs?: ShopFailure; read
         strictEqual(failed(yield* Effect.either(client.publish(shop.store, product)))._tag, "PlatformOutcomeUnknown")
         yield* shop.repair
         const live = yield* client.readBack(shop.store, product)
-        // If a publish takes several calls, only a part of it may be there. Then it is published again.
+        // A publish of several calls may have reached the store in part. Then it is published again.
         const published = Option.isSome(live) ? live.value : yield* client.publish(shop.store, product)
         deepStrictEqual(yield* client.readBack(shop.store, product), Option.some(published))
+        // Also by a later publication of the entity that does not know the platform id.
+        const later = { ...product, key: crypto.randomUUID(), mayBeCreated: true }
+        deepStrictEqual((yield* client.publish(shop.store, later)).platformIds, published.platformIds)
         strictEqual(yield* shop.productsCreated, 1)
         recordOf(yield* collected(client.pull(shop.store)), product.entityId)
       })

@@ -16,6 +16,18 @@ import type { PlatformTranslations } from "../../platform/Translation.ts"
  */
 export type ShopFailure = "down" | "lost" | "throttled" | "throttledOnce" | "revoked"
 
+/** A record that a shop's staff creates. `size`: the variant's value of the option Size. A product has one variant. */
+export type StaffRecord =
+  | {
+      readonly kind: "product"
+      readonly title: string
+      readonly handle: string
+      readonly size: string
+      readonly sku: string
+    }
+  | { readonly kind: "variant"; readonly productId: string; readonly size: string; readonly sku: string }
+  | { readonly kind: "collection"; readonly title: string; readonly handle: string }
+
 /** A shop of a platform, and ways to do what its staff and its network do. */
 export interface TestShop {
   readonly store: PlatformStore
@@ -23,6 +35,8 @@ export interface TestShop {
   readonly repair: Effect.Effect<void>
   /** Number of products that were ever created in the shop. */
   readonly productsCreated: Effect.Effect<number>
+  /** Creates a record in the shop itself. Returns its platform id. */
+  readonly create: (record: StaffRecord) => Effect.Effect<string>
   /** Deletes a record in the shop itself. */
   readonly remove: (platformId: string) => Effect.Effect<void>
 }

@@ -6,6 +6,7 @@ import type { PlatformClient, PlatformStore } from "../../../src/platform/Platfo
 import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../../../src/platform/PlatformErrors.ts"
 import { PlatformRecord } from "../../../src/platform/PlatformRecord.ts"
 import { SalesChannel } from "../../../src/platform/SalesChannel.ts"
+import { failIfUnread } from "../../../src/platform/UnreadRecord.ts"
 
 const Facts = Schema.Struct({
   domain: Schema.String,
@@ -16,6 +17,13 @@ const Facts = Schema.Struct({
 })
 const Page = Schema.Struct({ records: Schema.Array(PlatformRecord), next: Schema.NullOr(Schema.String) })
 const Ids = Schema.Struct({ ids: Schema.Record({ key: EntityId, value: Schema.String }) })
+const Records = Schema.Array(
+  Schema.Struct({
+    platformId: Schema.String,
+    name: Schema.String,
+    key: Schema.Literal("handle", "SKU")
+  })
+)
 const Refusal = Schema.Struct({ code: Schema.String, message: Schema.String, field: Schema.NullOr(Schema.String) })
 
 const revoked = new PlatformRefused({
@@ -78,8 +86,8 @@ export const makePlainshop = (
         })
       )
 
-    const find = <A, I>(store: PlatformStore, path: string, schema: Schema.Schema<A, I>) =>
-      Effect.catchTag(send(store, path, schema), "NoAnswer", ({ reason }) => new PlatformUnavailable({ reason }))
+    const find = <A, I>(store: PlatformStore, path: string, schema: Schema.Schema<A, I>, body?: unknown) =>
+      Effect.catchTag(send(store, path, schema, body), "NoAnswer", ({ reason }) => new PlatformUnavailable({ reason }))
 
     const read = <A, I>(store: PlatformStore, path: string, schema: Schema.Schema<A, I>) =>
       Effect.flatMap(
@@ -101,17 +109,26 @@ export const makePlainshop = (
           ])
         ),
       publish: (store, publication) =>
-        send(store, `/publications/${publication.key}`, Ids, publication).pipe(
-          Effect.mapError((error) => {
-            if (error._tag === "PlatformRefused") return error
-            const { isHarmless, reason } = error
-            return isHarmless ? new PlatformUnavailable({ reason }) : new PlatformOutcomeUnknown({ reason })
-          }),
-          Effect.flatMap(
-            Option.match({
-              onNone: () => new PlatformUnavailable({ reason: "nonsense" }),
-              onSome: (answer) => Effect.succeed(toPublished(answer))
-            })
+        Effect.zipRight(
+          failIfUnread(
+            publication,
+            Effect.map(
+              find(store, "/same", Records, publication),
+              Option.getOrElse(() => [])
+            )
+          ),
+          send(store, `/publications/${publication.key}`, Ids, publication).pipe(
+            Effect.mapError((error) => {
+              if (error._tag === "PlatformRefused") return error
+              const { isHarmless, reason } = error
+              return isHarmless ? new PlatformUnavailable({ reason }) : new PlatformOutcomeUnknown({ reason })
+            }),
+            Effect.flatMap(
+              Option.match({
+                onNone: () => new PlatformUnavailable({ reason: "nonsense" }),
+                onSome: (answer) => Effect.succeed(toPublished(answer))
+              })
+            )
           )
         ),
       readBack: (store, { key }) => Effect.map(find(store, `/publications/${key}`, Ids), Option.map(toPublished)),

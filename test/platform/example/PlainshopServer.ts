@@ -58,6 +58,12 @@ export class PlainshopServer {
     this.#removed.set(key, new Set(this.#removed.get(key)).add(platformId))
   }
 
+  /** Writes records as the shop's staff does. */
+  put(key: string, records: ReadonlyArray<PlatformRecord>) {
+    const shop = this.#keys.get(key)
+    return shop === undefined ? Effect.dieMessage("no shop") : this.#shops.put(shop, records)
+  }
+
   created(key: string) {
     return this.#created.get(key)?.size ?? 0
   }
@@ -103,6 +109,8 @@ export class PlainshopServer {
         const found = (await records()).find(({ entityId }) => entityId === EntityId.make(id))
         return found === undefined ? answer(404) : answer(200, found)
       }
+      case "same":
+        return answer(200, await Effect.runPromise(this.#shops.same(shop, JSON.parse(body) as Publication)))
       case "publications":
         return body === "" ? this.#readBack(shop, id, answer) : this.#publish(key, shop, body, answer, response)
       default:
