@@ -69,8 +69,9 @@ const showGalleries = (
     const shown = added.map((each) => ({ ...each, entries: entriesFor(each, storeId) }))
     const media = new Set(shown.flatMap(({ entries }) => entries.map(({ mediaId }) => mediaId)))
     const isEntry = new Set(product.gallery.map(({ mediaId }) => mediaId))
-    const room = [...media].filter((id) => !isEntry.has(id)).slice(0, maxGallery - product.gallery.length)
-    const ofProduct = [...media].filter((id) => isEntry.has(id) || room.includes(id))
+    const room = Math.max(maxGallery - product.gallery.length, 0)
+    const joining = new Set([...media].filter((id) => !isEntry.has(id)).slice(0, room))
+    const ofProduct = [...media].filter((id) => isEntry.has(id) || joining.has(id))
     const show = (entityId: EntityId, mediaIds: ReadonlyArray<EntityId>) =>
       mediaIds.length === 0
         ? []

@@ -46,7 +46,8 @@ interface RequestedPublication extends PublishedEntity {
 export type Publication = Data.TaggedEnum<{
   /**
    * `media`: the whole gallery on the store, in order. `variants`: all variants on the store, in order. Values and pictures of variants
-   * are written by the first publish of the product only, except the option value of the variant that gets `firstOption.former`.
+   * are written by the first publish of the product only, except the option value of the variant that gets `firstOption.former`. A picture
+   * that leaves the gallery leaves the variants that show it.
    */
   Product: RequestedPublication &
     OptionedPublication & {
