@@ -4,11 +4,10 @@ import { Catalog } from "../../catalog/Catalog.ts"
 import { type EntityRecord, EntityRow } from "../../catalog/Entity.ts"
 import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { parametersOf } from "../../connections/AuthorizationRequest.ts"
-import { Drafts } from "../../drafts/Drafts.ts"
+import { Drafts, type Sheet } from "../../drafts/Drafts.ts"
 import { Drops } from "../../drops/Drops.ts"
 import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
-import type { PublishError } from "../../model/PublishState.ts"
 import { includesRole } from "../../model/Role.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
 import { Stores } from "../../stores/Stores.ts"
@@ -48,6 +47,27 @@ const readRelated = Schema.decode(
 
 const nothingGiven = parametersOf("")
 
+/** Makes the function that adds the reason to publishes that were not tried yet: the platform does not answer, or an earlier publish waits for it. */
+const makeExplainDelays = Effect.map(
+  Publishing,
+  (publishing) =>
+    <Content extends { readonly record: EntityRecord; readonly sheet: Sheet }>(id: EntityId, content: Content) => {
+      const { record, sheet } = content
+      type OnStore = Pick<EntityRecord["stores"][number], "last_publish_error" | "last_publish_status" | "store_id">
+      const isOpen = ({ last_publish_error, last_publish_status }: OnStore) =>
+        last_publish_status === "pending" && last_publish_error === null
+      if (!record.stores.some(isOpen)) return Effect.succeed(content)
+      return Effect.map(publishing.delaysOf(id), (delays): Content => {
+        const explain = <Version extends OnStore>(version: Version): Version => {
+          const delay = isOpen(version) ? delays.get(version.store_id) : undefined
+          return delay === undefined ? version : { ...version, last_publish_error: delay }
+        }
+        const stores = sheet.stores.map((each) => ({ ...each, projection: explain(each.projection) }))
+        return { ...content, record: { ...record, stores: record.stores.map(explain) }, sheet: { ...sheet, stores } }
+      })
+    }
+)
+
 /** Shows the page of one entity. */
 export const makeShowEntity = Effect.gen(function* () {
   const catalog = yield* Catalog
@@ -56,22 +76,7 @@ export const makeShowEntity = Effect.gen(function* () {
   const lists = yield* MerchantLists
   const { addressesFor } = yield* Pictures
   const stores = yield* Stores
-  const publishing = yield* Publishing
-
-  /** Adds the reason to publishes that were not tried yet, because the platform does not answer or an earlier publish waits for it. */
-  const makeExplain = (id: EntityId, on: EntityRecord["stores"]) => {
-    const isOpen = ({ last_publish_error, last_publish_status }: (typeof on)[number]) =>
-      last_publish_status === "pending" && last_publish_error === null
-    return Effect.map(
-      on.some(isOpen) ? publishing.delaysOf(id) : Effect.succeed(new Map<StoreId, PublishError>()),
-      (delays) =>
-        <Version extends (typeof on)[number]>(version: Version): Version => {
-          const delay = isOpen(version) ? delays.get(version.store_id) : undefined
-          return delay === undefined ? version : { ...version, last_publish_error: delay }
-        }
-    )
-  }
-
+  const explainDelays = yield* makeExplainDelays
   const findSharedSkus = makeFindSharedSkus(catalog, lists)
 
   const showEntity = (
@@ -112,15 +117,7 @@ export const makeShowEntity = Effect.gen(function* () {
           Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
         )
       })
-      const explain = yield* makeExplain(id, read.record.stores)
-      const content = {
-        ...read,
-        record: { ...read.record, stores: read.record.stores.map(explain) },
-        sheet: {
-          ...read.sheet,
-          stores: read.sheet.stores.map((each) => ({ ...each, projection: explain(each.projection) }))
-        }
-      }
+      const content = yield* explainDelays(id, read)
       const { page, shown } = variantPageOf(view, content.record.variantIds)
       const variants = yield* drafts.sheets("variant", shown)
       const sharedSkus = yield* findSharedSkus(kind === "variant" ? [content.sheet] : variants)
