@@ -48,6 +48,7 @@ export const paths = {
   publishSelected: "/stores/publish-selected",
   cancelPublishes: "/stores/cancel-publishes",
   publishListed: "/selection/publish",
+  cancelListed: "/selection/cancel-publishes",
   setSelected: "/selection/field",
   addSelected: "/selection/store",
   removeSelected: "/selection/store/remove",

@@ -55,12 +55,18 @@ export const makePendingScans = (sql: SqlClient): Pending => {
   const pendingUntil = findSingle(
     Schema.Struct({ count: Schema.Number, delay: Schema.NullOr(Schema.String), now: Timestamp })
   )(
-    (accountId: AccountId, storeId: StoreId, until: Timestamp | null) => sql`
+    (
+      accountId: AccountId,
+      storeId: StoreId,
+      until: Timestamp | null,
+      entityIds: ReadonlyArray<EntityId> | null = null
+    ) => sql`
       SELECT count(*) AS count, rfc3339(app_now()) AS now,
              min(p.error ->> 'message') FILTER (WHERE p.error ->> 'code' = ${delayedCode}) AS delay
       FROM publication p
       WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending'
-        AND (${until}::timestamptz IS NULL OR p.asked_at <= ${until}::timestamptz)`
+        AND (${until}::timestamptz IS NULL OR p.asked_at <= ${until}::timestamptz)
+        AND ${entityIds === null ? sql.literal("true") : sql`p.entity_id = ANY(${entityIds}::uuid[])`}`
   )
 
   const outcomesOf = findSingle(Schema.Struct({ failed: Schema.Number, incomplete: Schema.Number }))(

@@ -33,7 +33,7 @@ export const makePublicationCancels = (store: Ref.Ref<MemoryState>): Publication
             outcomes: attempts.map(({ outcome }) => outcome)
           }))
       ),
-    openBefore: (accountId, storeId, until, before, limit) =>
+    openBefore: (accountId, storeId, until, before, entityIds, limit) =>
       Effect.gen(function* () {
         const all = yield* publicationsOf(store, accountId)
         const places = (yield* openOf(accountId, storeId, until)).map(({ entityId, id }) => ({
@@ -44,6 +44,7 @@ export const makePublicationCancels = (store: Ref.Ref<MemoryState>): Publication
         return places
           .reverse()
           .filter(({ sequence }) => before === null || sequence < before.sequence)
+          .filter(({ entityId }) => entityIds === null || entityIds.includes(entityId))
           .slice(0, limit)
       }),
     lastCancelled: (accountId, entityId, storeId) =>

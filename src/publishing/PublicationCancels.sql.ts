@@ -40,10 +40,18 @@ export const makePublicationCancels = (sql: SqlClient): PublicationCancels => {
   )
 
   const openBefore = findAll(Schema.Struct({ ...QueuePlace.fields, entityId: EntityId }))(
-    (accountId: AccountId, storeId: StoreId, until: Timestamp, before: QueuePlace | null, limit: number) => sql`
+    (
+      accountId: AccountId,
+      storeId: StoreId,
+      until: Timestamp,
+      before: QueuePlace | null,
+      entityIds: ReadonlyArray<EntityId> | null,
+      limit: number
+    ) => sql`
       SELECT p.sequence, p.id, p.entity_id AS "entityId" FROM publication p
       WHERE p.account_id = ${accountId} AND p.store_id = ${storeId} AND p.state = 'pending' AND ${isUntil(until)}
         AND ${before === null ? sql.literal("true") : sql`(p.sequence, p.id) < (${before.sequence}::bigint, ${before.id}::uuid)`}
+        AND ${entityIds === null ? sql.literal("true") : sql`p.entity_id = ANY(${entityIds}::uuid[])`}
       ORDER BY p.sequence DESC, p.id DESC
       LIMIT ${limit}`
   )

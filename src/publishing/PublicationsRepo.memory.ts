@@ -159,11 +159,15 @@ const makePendingScans = (
           : [{ id, kind: aggregate.kind, title: titleOf(aggregate.kind, aggregate.attributes) }]
       })
     ),
-  pendingUntil: (accountId, storeId, until) =>
+  pendingUntil: (accountId, storeId, until, entityIds = null) =>
     Effect.gen(function* () {
       const all = yield* publicationsOf(store, accountId)
       const now = fromMillis(yield* Clock.currentTimeMillis)
-      const isMeant = (each: MemoryPublication) => isOpen(each) && each.storeId === storeId && isUntil(each, until)
+      const isMeant = (each: MemoryPublication) =>
+        isOpen(each) &&
+        each.storeId === storeId &&
+        isUntil(each, until) &&
+        (entityIds === null || entityIds.includes(each.entityId))
       const meant = all.filter(isMeant)
       const delays = meant.flatMap(({ error }) => delayOf(error) ?? [])
       return { count: meant.length, delay: delays.sort()[0] ?? null, now }
@@ -323,8 +327,34 @@ const endOpen = (
 ): ReadonlyArray<PublishAttempt> =>
   attempts.map((attempt) => (attempt.endedAt === null ? { ...attempt, outcome, reason, endedAt } : attempt))
 
-/** Changes of claimed publications. They return false if the attempt does not hold the claim any more. */
-const makeClaimedChanges = (store: Store) => {
+const makeHasten =
+  (store: Store): Repo["hasten"] =>
+  (accountId, storeId, entityId) =>
+    Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+      updateAccount(store, accountId, (account) => {
+        const outage = account.outages.get(storeId)
+        const ended =
+          outage === undefined ? [] : [[storeId, { ...outage, until: Math.min(outage.until, millis) }] as const]
+        return {
+          ...account,
+          outages: new Map([...account.outages, ...(entityId === null ? [] : ended)]),
+          publications: account.publications.map((each) =>
+            isOpen(each) &&
+            each.storeId === storeId &&
+            each.claim === null &&
+            isDelayed(each.error) &&
+            (entityId === null || each.entityIds.includes(entityId))
+              ? { ...each, nextAttemptAt: Math.min(each.nextAttemptAt, millis) }
+              : each
+          )
+        }
+      })
+    )
+
+const makeClaimWrites = (
+  store: Store
+): Pick<Repo, "failsAlone" | "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
+  /** Changes a claimed publication. False: this attempt does not hold the claim any more. */
   const update = (
     { accountId, claim, id }: ClaimedPublication,
     change: (publication: MemoryPublication, millis: number) => MemoryPublication
@@ -353,14 +383,6 @@ const makeClaimedChanges = (store: Store) => {
       attempts: endOpen(publication.attempts, { ...ended, endedAt: fromMillis(millis) }),
       ...change(publication, millis)
     }))
-
-  return { update, end }
-}
-
-const makeClaimWrites = (
-  store: Store
-): Pick<Repo, "failsAlone" | "finish" | "giveBack" | "hasten" | "meetOutage" | "pin" | "postpone" | "renew"> => {
-  const { end, update } = makeClaimedChanges(store)
 
   const endOutage = ({ accountId, id, storeId }: ClaimedPublication, ended: AttemptEnd) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -422,27 +444,7 @@ const makeClaimWrites = (
         }))
         return Option.some(fromMillis(aloneSince))
       }),
-    hasten: (accountId, storeId, entityId) =>
-      Effect.flatMap(Clock.currentTimeMillis, (millis) =>
-        updateAccount(store, accountId, (account) => {
-          const outage = account.outages.get(storeId)
-          const ended =
-            outage === undefined ? [] : [[storeId, { ...outage, until: Math.min(outage.until, millis) }] as const]
-          return {
-            ...account,
-            outages: new Map([...account.outages, ...(entityId === null ? [] : ended)]),
-            publications: account.publications.map((each) =>
-              isOpen(each) &&
-              each.storeId === storeId &&
-              each.claim === null &&
-              isDelayed(each.error) &&
-              (entityId === null || each.entityIds.includes(entityId))
-                ? { ...each, nextAttemptAt: Math.min(each.nextAttemptAt, millis) }
-                : each
-            )
-          }
-        })
-      ),
+    hasten: makeHasten(store),
     giveBack: (claimed) =>
       Effect.asVoid(
         end(claimed, { outcome: "interrupted", reason: null }, ({ givenBack }) => ({ givenBack: givenBack + 1 }))

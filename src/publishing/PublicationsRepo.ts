@@ -214,12 +214,16 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       storeId: StoreId,
       until: Timestamp | null
     ) => Effect.Effect<ReadonlyArray<OpenPublication>>
-    /** The open publications to a store that were requested until a time, newest first, from those before a place (null: from the newest). */
+    /**
+     * The open publications to a store that were requested until a time, newest first, from those before a place (null: from the newest).
+     * `entityIds`: only those of these entities; null: all.
+     */
     readonly openBefore: (
       accountId: AccountId,
       storeId: StoreId,
       until: Timestamp,
       before: QueuePlace | null,
+      entityIds: ReadonlyArray<EntityId> | null,
       limit: number
     ) => Effect.Effect<ReadonlyArray<QueuePlace & { readonly entityId: EntityId }>>
     /** The newest publication of an entity to a store, in any state, if it was cancelled. */
@@ -266,12 +270,13 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     ) => Effect.Effect<ReadonlyArray<PendingEntity>>
     /**
      * Number of pending publications to a store that were requested until a time (null: until now), and the time now. `delay`: why some of
-     * them wait for the store's platform; null: none does.
+     * them wait for the store's platform; null: none does. `entityIds`: as for `openBefore`.
      */
     readonly pendingUntil: (
       accountId: AccountId,
       storeId: StoreId,
-      until: Timestamp | null
+      until: Timestamp | null,
+      entityIds?: ReadonlyArray<EntityId> | null
     ) => Effect.Effect<{ readonly count: number; readonly delay: string | null; readonly now: Timestamp }>
     /** Numbers of publications that a job requested: `failed`; `incomplete`: the store has accepted them, but not done a part. */
     readonly outcomesOf: (

@@ -19,7 +19,7 @@ import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts
 const cancelled: PublishError = { code: cancelledCode, message: "The publish was cancelled before it was sent." }
 
 /** No publication has this id. */
-const nilPublication = PublicationId.make(nilUuid)
+export const nilPublication = PublicationId.make(nilUuid)
 
 /**
  * `isAlready`: nothing waited, because the last publish was cancelled before. `isOfDrop`: a cancelled publish was the start of a drop, which
@@ -31,7 +31,7 @@ export interface CancelOutcome {
   readonly hasDraft: boolean
 }
 
-const waitsWithAnother =
+export const waitsWithAnother =
   "it is published together with another record, such as its product: cancel the publish of that one"
 
 export const nothingWaits = "no publish to this store waits: there is nothing to cancel"

@@ -1,5 +1,5 @@
 import { Array as Arr, Context, Effect, Layer, Option, Schema } from "effect"
-import type { ChosenEntities } from "../catalog/MerchantLists.ts"
+import { type ChosenEntities, MaxListedIds } from "../catalog/MerchantLists.ts"
 import { ImportLockRepo } from "../drafts/ImportLockRepo.ts"
 import { isPublishing, type Job, type JobError, JobStopped, noLongerExists, noneExists } from "../jobs/Job.ts"
 import { anyKind, type StepInput, type StepResult, waitForImport } from "../jobs/JobKind.ts"
@@ -14,15 +14,19 @@ import { countsOf, FoundCursor, FoundInput, makeFoundStep, othersAfter } from ".
 import { firstPlace, kindsOfPart, PendingPlace } from "./PendingRequests.ts"
 import { QueuePlace } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
-import { nothingWaits } from "./PublishCancels.ts"
+import { nilPublication, nothingWaits, waitsWithAnother } from "./PublishCancels.ts"
 import { Publishing } from "./Publishing.ts"
 import { makeLockTargets } from "./PublishLocks.ts"
 import { makeWhyUnpublishable } from "./PublishRequests.ts"
 
 const WaitingInput = Schema.Struct({ storeId: StoreId })
 
-/** `until`: publishes that were requested later go on. */
-const CancelInput = Schema.Struct({ storeId: StoreId, until: Timestamp })
+/** `until`: publishes that were requested later go on. `ids`: only those of these entities. */
+const CancelInput = Schema.Struct({
+  storeId: StoreId,
+  until: Timestamp,
+  ids: Schema.optional(Schema.Array(EntityId))
+})
 
 /** `ids`: in the order in which they are requested. The first `products` of them are products. Those of other `kinds` do not exist for the job. */
 const SelectedInput = Schema.Struct({
@@ -60,10 +64,14 @@ const titles = {
   publish_selected: (domain: string, total: number) => `Publish ${total.toLocaleString("en")} selected to ${domain}`,
   publish_cancel: (domain: string) => `Cancel the publishes to ${domain}`
 }
+const titleOfSelected = (domain: string) => `Cancel the selected publishes to ${domain}`
 
 /** Delay between queries of the outcomes of publishes. In an outage they are far away, and many jobs may wait for them. */
 const lookSeconds = 1
 const lookSecondsInOutage = 10
+
+const tooManyToCancel = (most: number) =>
+  `the filters find more than ${most.toLocaleString("en")} items: narrow them, or cancel all publishes that wait on the page of the store`
 
 const errorOfGone =
   ([kind, ...others]: ReadonlyArray<EntityKind>) =>
@@ -106,16 +114,49 @@ const makeNamedStep = Effect.gen(function* () {
     })
 })
 
-/** Makes the function that cancels the next publishes of a store, the newest first: the queue begins with the oldest. */
+/** Makes the function that finds those of these entities that wait for a publish of another one to a store, and have none of their own. */
+const makeWaitingWithOthers = Effect.map(
+  PublicationsRepo,
+  (repo) => (accountId: AccountId, storeId: StoreId, ids: ReadonlyArray<EntityId>) =>
+    Effect.gen(function* () {
+      const others = yield* repo.broughtAgain(accountId, storeId, ids, nilPublication)
+      const own = yield* repo.requestedAgain(accountId, storeId, ids, nilPublication)
+      return ids.filter((id) => others.get(id)?.isIncluded === true && !own.has(id))
+    })
+)
+
+/**
+ * Makes the function that cancels the next publishes of a store, the newest first: the queue begins with the oldest. Of a selection, it
+ * refuses at last those that another publish includes.
+ */
 const makeCancelStep = Effect.gen(function* () {
   const publishing = yield* Publishing
   const repo = yield* PublicationsRepo
+  const waitingWithOthers = yield* makeWaitingWithOthers
 
-  return ({ accountId, cursor, input: { storeId, until }, size }: StepInput<typeof CancelInput.Type, QueuePlace>) =>
+  return ({
+    accountId,
+    cursor,
+    input: { ids, storeId, until },
+    size
+  }: StepInput<typeof CancelInput.Type, QueuePlace>) =>
     Effect.gen(function* () {
-      const places = yield* repo.openBefore(accountId, storeId, until, cursor, size)
+      const places = yield* repo.openBefore(accountId, storeId, until, cursor, ids ?? null, size)
       const last = places.at(-1)
-      if (last === undefined) return { _tag: "Progress", cursor: null, done: 0 } as const
+      if (last === undefined) {
+        const included = ids === undefined ? [] : yield* waitingWithOthers(accountId, storeId, ids)
+        const errors = (yield* repo.entities(accountId, included)).map(({ kind, title }) => ({
+          item: `${kind} ${title}`,
+          message: waitsWithAnother
+        }))
+        return {
+          _tag: "Progress",
+          cursor: null,
+          done: errors.length,
+          counts: { refused: errors.length },
+          errors
+        } as const
+      }
       const answer = yield* publishing.cancelEach(storeId, [...new Set(places.map(({ entityId }) => entityId))], until)
       // The step is repeated, with the locks of its next transaction.
       if (answer === undefined)
@@ -138,7 +179,7 @@ const makeCancelStep = Effect.gen(function* () {
     })
 })
 
-/** Waits for the publishes to a store that were requested until a time. Undefined: all have ended. */
+/** Makes the function that waits for the publishes to a store that were requested until a time. Undefined: all have ended. */
 const makeWaitUntil = Effect.map(
   PublicationsRepo,
   (repo) => (accountId: AccountId, storeId: StoreId, until: Timestamp) =>
@@ -265,11 +306,10 @@ export const makePublishJobKinds = Effect.gen(function* () {
   return [waiting, selected, cancelling]
 })
 
-const make = Effect.gen(function* () {
+/** Makes the functions that check whether a job can publish to a store, and that begin one. */
+const makeBegin = Effect.gen(function* () {
   const importLock = yield* ImportLockRepo
   const jobs = yield* Jobs
-  const publishing = yield* Publishing
-  const repo = yield* PublicationsRepo
   const stores = yield* Stores
   const whyUnpublishable = yield* makeWhyUnpublishable
 
@@ -293,10 +333,12 @@ const make = Effect.gen(function* () {
   ) =>
     Effect.gen(function* () {
       const store = yield* check(storeId)
+      // A cancellation of a selection begins nothing that another job must not see, so it does not wait for one.
+      const isOfSelected = kind === "publish_cancel" && "ids" in input
       const begun = jobs.begin({
         kind,
-        title: titles[kind](store.domain, total),
-        subject: storeId,
+        title: isOfSelected ? titleOfSelected(store.domain) : titles[kind](store.domain, total),
+        subject: isOfSelected ? null : storeId,
         input,
         total,
         ...(id !== undefined && { id })
@@ -308,6 +350,17 @@ const make = Effect.gen(function* () {
             Effect.catchTag(jobs.get(id), "NotFound", () => refusal)
           )
     })
+
+  return { begin, check }
+})
+
+const make = Effect.gen(function* () {
+  const { begin, check } = yield* makeBegin
+  const jobs = yield* Jobs
+  const maxListed = yield* MaxListedIds
+  const publishing = yield* Publishing
+  const repo = yield* PublicationsRepo
+  const waitingWithOthers = yield* makeWaitingWithOthers
 
   /** Publishes these entities: first the products, then, when these are live, what refers to them. */
   const selected = Effect.fn("PublishJobs.selected")(function* (
@@ -354,6 +407,24 @@ const make = Effect.gen(function* () {
       if (Option.isSome(open)) yield* Effect.ignore(jobs.command("cancel", open.value.id))
       const { count, now } = yield* repo.pendingUntil(accountId, storeId, null)
       return yield* begin("publish_cancel", storeId, { storeId, until: now }, count)
+    }),
+    /**
+     * Cancels the publishes of these entities to the store that wait and were not sent. `id`: of the job, if the caller has minted it.
+     * ValidationFailed: also if none of them waits, or filters find too many to be named.
+     */
+    cancelChosen: Effect.fn("PublishJobs.cancelChosen")(function* (
+      storeId: StoreId,
+      chosen: ChosenEntities,
+      id?: JobId
+    ) {
+      const { accountId } = yield* CurrentActor
+      yield* check(storeId)
+      if (!("ids" in chosen)) return yield* ValidationFailed.at("", tooManyToCancel(maxListed))
+      const { ids } = chosen
+      const { count, now } = yield* repo.pendingUntil(accountId, storeId, null, ids)
+      if (count > 0) return yield* begin("publish_cancel", storeId, { storeId, until: now, ids }, count, id)
+      const included = yield* waitingWithOthers(accountId, storeId, ids)
+      return yield* ValidationFailed.at("", included.length > 0 ? waitsWithAnother : nothingWaits)
     }),
     /**
      * The job with the numbers of its publishes that have `failed` until now, or are `incomplete`, in its result. A job that publishes a

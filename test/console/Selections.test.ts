@@ -4,6 +4,7 @@ import { BaseUrl } from "../../src/http/BaseUrl.ts"
 import { Jobs } from "../../src/jobs/Jobs.ts"
 import { type EntityId, JobId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
+import { Publishing } from "../../src/publishing/Publishing.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anEntity, CatalogChange, CatalogChanges, Drafts, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
@@ -45,6 +46,7 @@ const aSelection = Effect.gen(function* () {
     exportAs: send("/selection/export"),
     schedule: send("/selection/schedule"),
     publish: send("/selection/publish"),
+    cancel: send("/selection/cancel-publishes"),
     finish,
     value,
     /** The jobs that the selection began: without the import that made the products. */
@@ -198,10 +200,47 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
       const text = textOf(yield* ask(`/jobs/${id}`, { cookie }))
       for (const words of [
         "Changed 1 Refused 1 Unchanged 0",
-        "Refused product The tent : somebody changed the draft after the job was begun, so it was not overwritten: its revision is"
+        "Refused Product The tent : somebody changed the draft after the job was begun, so it was not overwritten: its revision is"
       ])
         assert.include(text, words, text)
       assert.deepStrictEqual(yield* value(tent, "vendor"), ["Newer", false])
+    })
+  )
+
+  it.effect("cancel the publishes of the ticked items as a job, after a review", () =>
+    Effect.gen(function* () {
+      const { actor, cancel, finish, jobs, shop, stove, tent } = yield* aSelection
+      const publishing = yield* Publishing
+      const form = ticked([tent, stove])
+      assert.include(textOf(yield* cancel(form)), "Choose a store first.")
+      const review = yield* cancel({ ...form, publish_to: shop.id })
+      const text = textOf(review)
+      for (const words of ["Cancel publishes", "Items 2 products", "Cancel the publishes of 2 products"])
+        assert.include(text, words)
+      const begin = reviewed(review, "/selection/cancel-publishes")
+      const nothing = yield* cancel(begin)
+      assert.strictEqual(nothing.status, 400)
+      assert.include(textOf(nothing), "No publish to this store waits: there is nothing to cancel.")
+      assert.deepStrictEqual(yield* jobs, [])
+      yield* (yield* CatalogChanges)
+        .apply([CatalogChange.SetAttributes({ entityId: stove, values: { vendor: "Newer" } })])
+        .pipe(actingAs(actor))
+      assert.strictEqual((yield* actingAs(actor)(publishing.request(stove, shop.id))).outcome, "requested")
+      const { done, kind, result, state, title } = yield* finish(yield* cancel(begin))
+      assert.deepStrictEqual(
+        { done, kind, result, state, title },
+        {
+          done: 1,
+          kind: "publish_cancel",
+          result: { cancelled: 1, refused: 0 },
+          state: "done",
+          title: `Cancel the selected publishes to ${shop.domain}`
+        }
+      )
+      // The form that is sent twice leads to the same job.
+      assert.lengthOf(yield* jobs, 1)
+      yield* finish(yield* cancel(begin))
+      assert.lengthOf(yield* jobs, 1)
     })
   )
 

@@ -115,6 +115,9 @@ const mayBeThere =
 
 const nothingWaits = "no publish to this store waits: there is nothing to cancel"
 
+const waitsWithAnother =
+  "it is published together with another record, such as its product: cancel the publish of that one"
+
 /** The whole refusal of the begin of a job. */
 const refusedBegin = <A, E extends { readonly _tag: string }, R>(begun: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.flip(begun), (error) => [error._tag, "issues" in error ? error.issues : null])
@@ -384,6 +387,78 @@ for (const engine of featureServiceEngines) {
               }
               for (const each of [product, variant, picture, late])
                 assert.deepStrictEqual(yield* stateOf(shop, each), [true, "pending"])
+            })
+          )
+      )
+
+      it.effect(
+        "a job cancels the publishes of a selection, and refuses what may be there or waits with another record",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { accountId, product, store, variant } = shop
+              const { all, cancelChosen } = yield* PublishJobs
+              const { get } = yield* Jobs
+              const publishing = yield* Publishing
+              const { settle: settleJob } = yield* JobWorker
+              const aPole = (title: string) => anEntity("product", { title }, { on: [store] })
+              const cancels = yield* Effect.forEach(Arr.range(1, 24), (n) => aPole(`Pole ${n}`))
+              const [sent, kept, quiet] = [yield* aPole("Sent"), yield* aPole("Kept"), yield* aPole("Quiet")]
+              const ids = [...cancels, sent, quiet, variant]
+              const begin = (...chosen: ReadonlyArray<EntityId>) => cancelChosen(store.id, { ids: chosen })
+              const nothing = ["ValidationFailed", [{ path: "", message: nothingWaits }]]
+              assert.deepStrictEqual(yield* refusedBegin(begin(...ids)), nothing)
+              for (const id of [...cancels, kept, product])
+                assert.strictEqual((yield* publishing.request(id, store.id)).outcome, "requested")
+              const asked = yield* publishing.request(sent, store.id)
+              assert(asked.outcome === "requested")
+              yield* (yield* attempt(asked.publicationId, { outcome: "unknown", reason: null })).end
+              assert.deepStrictEqual(yield* refusedBegin(begin(quiet)), nothing)
+              assert.deepStrictEqual(yield* refusedBegin(begin(variant, quiet)), [
+                "ValidationFailed",
+                [{ path: "", message: waitsWithAnother }]
+              ])
+              const found = cancelChosen(store.id, { filters: {}, count: 20_000 })
+              const tooMany =
+                "the filters find more than 10,000 items: narrow them, or cancel all publishes that wait on the page of the store"
+              assert.deepStrictEqual(yield* refusedBegin(found), ["ValidationFailed", [{ path: "", message: tooMany }]])
+              const { actor } = yield* anAccount()
+              assert.deepStrictEqual(yield* actingAs(actor)(refusedBegin(begin(...ids))), ["NotFound", null])
+
+              // It runs beside the job that waits for the outcomes.
+              const requesting = yield* all(store.id)
+              const { id, title, total } = yield* begin(...ids)
+              assert.deepStrictEqual([title, total], ["Cancel the selected publishes to tern.demo.example", 25])
+              yield* settleJob(id, () => Effect.void)
+              const { done, errors, result, state } = yield* get(id)
+              assert.deepStrictEqual([state, done, result], ["done", 26, { cancelled: 24, refused: 2 }])
+              assert.sameDeepMembers(
+                [...errors],
+                [
+                  { item: "product Sent", message: mayBeThere },
+                  { item: "variant T-S", message: waitsWithAnother }
+                ]
+              )
+              assert.notStrictEqual((yield* get(requesting.id)).state, "cancelled")
+              for (const each of cancels) assert.deepStrictEqual(yield* stateOf(shop, each), [true, "never_published"])
+              for (const each of [sent, kept, product, variant])
+                assert.deepStrictEqual(yield* stateOf(shop, each), [true, "pending"])
+              // A second job finds nothing.
+              assert.deepStrictEqual(yield* refusedBegin(begin(...cancels)), nothing)
+              const importLock = yield* ImportLockRepo
+              yield* importLock.keep(accountId, ImportId.make(nilUuid))
+              assert.deepStrictEqual(yield* refusedBegin(begin(kept)), ["PimLocked", null])
+              yield* importLock.keep(accountId, null)
+              const last = yield* begin(kept)
+              yield* (yield* Stores).unlink(store.domain)
+              yield* settleJob(last.id, () => Effect.void)
+              assert.deepInclude(yield* get(last.id), {
+                state: "failed",
+                problem: {
+                  why: "The store is no longer linked.",
+                  next: "The publishes that were requested before remain requested. Link the store again, then resume the job."
+                }
+              })
             })
           )
       )

@@ -4,12 +4,10 @@ import { Catalog } from "../../catalog/Catalog.ts"
 import { type EntityRecord, EntityRow } from "../../catalog/Entity.ts"
 import { MerchantLists } from "../../catalog/MerchantLists.ts"
 import { parametersOf } from "../../connections/AuthorizationRequest.ts"
-import { Drafts } from "../../drafts/Drafts.ts"
+import { Drafts, type Sheet } from "../../drafts/Drafts.ts"
 import { Drops } from "../../drops/Drops.ts"
-import type { EntityKind } from "../../model/Attribute.ts"
 import type { RevisionConflict, ValidationFailed } from "../../model/Errors.ts"
 import type { EntityId, StoreId } from "../../model/Ids.ts"
-import type { PublishError } from "../../model/PublishState.ts"
 import { includesRole } from "../../model/Role.ts"
 import { Publishing } from "../../publishing/Publishing.ts"
 import { Stores } from "../../stores/Stores.ts"
@@ -49,64 +47,36 @@ const readRelated = Schema.decode(
 
 const nothingGiven = parametersOf("")
 
-/** Reads an entity with its draft, history, stores and related entities. */
-const makeReadEntity = Effect.gen(function* () {
-  const catalog = yield* Catalog
-  const drafts = yield* Drafts
-  const drops = yield* Drops
-  const stores = yield* Stores
-  const publishing = yield* Publishing
-
-  /** Adds the reason to publishes that were not tried yet, because the platform does not answer or an earlier publish waits for it. */
-  const makeExplain = (id: EntityId, on: EntityRecord["stores"]) => {
-    const isOpen = ({ last_publish_error, last_publish_status }: (typeof on)[number]) =>
-      last_publish_status === "pending" && last_publish_error === null
-    return Effect.map(
-      on.some(isOpen) ? publishing.delaysOf(id) : Effect.succeed(new Map<StoreId, PublishError>()),
-      (delays) =>
-        <Version extends (typeof on)[number]>(version: Version): Version => {
+/** Makes the function that adds the reason to publishes that were not tried yet: the platform does not answer, or an earlier publish waits for it. */
+const makeExplainDelays = Effect.map(
+  Publishing,
+  (publishing) =>
+    <Content extends { readonly record: EntityRecord; readonly sheet: Sheet }>(id: EntityId, content: Content) => {
+      const { record, sheet } = content
+      type OnStore = Pick<EntityRecord["stores"][number], "last_publish_error" | "last_publish_status" | "store_id">
+      const isOpen = ({ last_publish_error, last_publish_status }: OnStore) =>
+        last_publish_status === "pending" && last_publish_error === null
+      if (!record.stores.some(isOpen)) return Effect.succeed(content)
+      return Effect.map(publishing.delaysOf(id), (delays): Content => {
+        const explain = <Version extends OnStore>(version: Version): Version => {
           const delay = isOpen(version) ? delays.get(version.store_id) : undefined
           return delay === undefined ? version : { ...version, last_publish_error: delay }
         }
-    )
-  }
-
-  /** `field`: the history has only the changes of this field. */
-  return (id: EntityId, kind: EntityKind, limit: number, field: string | undefined) =>
-    Effect.gen(function* () {
-      // The revision is read before the values. If a change comes between, a write with this revision is refused.
-      const read = yield* Effect.all({
-        record: catalog.get(kind, id),
-        sheet: drafts.sheet(id),
-        history: field === undefined ? drafts.history(id, limit) : drafts.history(id, maxEntries, { key: field }),
-        linked: stores.list,
-        holders: drafts.holdersOf(id),
-        drops: drops.openOf(id, maxInBanner + 1),
-        // Only a cursor could cause ValidationFailed, and none is given.
-        related: catalog.related(id, { limit: maxRelated }).pipe(
-          Effect.catchTag("ValidationFailed", Effect.die),
-          Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
-        )
+        const stores = sheet.stores.map((each) => ({ ...each, projection: explain(each.projection) }))
+        return { ...content, record: { ...record, stores: record.stores.map(explain) }, sheet: { ...sheet, stores } }
       })
-      const explain = yield* makeExplain(id, read.record.stores)
-      return {
-        ...read,
-        record: { ...read.record, stores: read.record.stores.map(explain) },
-        sheet: {
-          ...read.sheet,
-          stores: read.sheet.stores.map((each) => ({ ...each, projection: explain(each.projection) }))
-        }
-      }
-    })
-})
+    }
+)
 
 /** Shows the page of one entity. */
 export const makeShowEntity = Effect.gen(function* () {
   const catalog = yield* Catalog
   const drafts = yield* Drafts
+  const drops = yield* Drops
   const lists = yield* MerchantLists
   const { addressesFor } = yield* Pictures
-  const readEntity = yield* makeReadEntity
+  const stores = yield* Stores
+  const explainDelays = yield* makeExplainDelays
   const findSharedSkus = makeFindSharedSkus(catalog, lists)
 
   const showEntity = (
@@ -133,7 +103,21 @@ export const makeShowEntity = Effect.gen(function* () {
     Effect.gen(function* () {
       const galleryEditing = includesRole(visitor.role, "edit") ? forEditor : undefined
       const kind = yield* catalog.kindOf(id)
-      const content = yield* readEntity(id, kind, limit, field)
+      // The revision is read before the values. If a change comes between, a write with this revision is refused.
+      const read = yield* Effect.all({
+        record: catalog.get(kind, id),
+        sheet: drafts.sheet(id),
+        history: field === undefined ? drafts.history(id, limit) : drafts.history(id, maxEntries, { key: field }),
+        linked: stores.list,
+        holders: drafts.holdersOf(id),
+        drops: drops.openOf(id, maxInBanner + 1),
+        // Only a cursor could cause ValidationFailed, and none is given.
+        related: catalog.related(id, { limit: maxRelated }).pipe(
+          Effect.catchTag("ValidationFailed", Effect.die),
+          Effect.flatMap(({ text }) => Effect.orDie(readRelated(text)))
+        )
+      })
+      const content = yield* explainDelays(id, read)
       const { page, shown } = variantPageOf(view, content.record.variantIds)
       const variants = yield* drafts.sheets("variant", shown)
       const sharedSkus = yield* findSharedSkus(kind === "variant" ? [content.sheet] : variants)

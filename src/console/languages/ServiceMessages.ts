@@ -202,6 +202,8 @@ export const messages: ReadonlyArray<Sentence> = [
   "Unlink {domain}",
   "Publish {things} to {domain}",
   "Cancel the publishes to {domain}",
+  "Cancel the selected publishes to {domain}",
+  "the filters find more than {count} items: narrow them, or cancel all publishes that wait on the page of the store",
   "all changes",
   "{count} selected",
   "Add {things} to {domain}",

@@ -27,6 +27,9 @@ const Publish = ({
         <Icon name="send" />
         {t("Review and publish")}
       </button>
+      <button type="submit" class="plain" formaction={paths.cancelListed}>
+        {t("Cancel publishes")}
+      </button>
       <button type="submit" class="plain" formaction={paths.scheduleSelected}>
         <Icon name="calendar-clock" />
         {t("Schedule")}

@@ -382,6 +382,13 @@ export const reviewWords = {
     explanation:
       "Their drafts become live on the store, products before the items that refer to them. Items without a draft for this store are skipped. The page of the job lists the refused items.",
     begin: "Publish {things}"
+  },
+  cancel: {
+    where: "Store",
+    count: "Items",
+    explanation:
+      "Their publishes to this store that wait and were not sent are cancelled, and their changes stay in the draft. The page of the job lists those that may have reached the store: they go on.",
+    begin: "Cancel the publishes of {things}"
   }
 } as const satisfies Readonly<Record<string, ReviewWords>>
 

@@ -7,6 +7,7 @@ import { Drafts } from "../../drafts/Drafts.ts"
 import { combine, type Surface, surfaceOf } from "../../http/Surface.ts"
 import type { Job } from "../../jobs/Job.ts"
 import { Jobs } from "../../jobs/Jobs.ts"
+import type { CurrentActor } from "../../model/Actor.ts"
 import { NotFound, type PimLocked, type ValidationFailed } from "../../model/Errors.ts"
 import { JobId, StoreId } from "../../model/Ids.ts"
 import { isWritable } from "../../model/KeyRules.ts"
@@ -41,6 +42,7 @@ const routes = {
   remove: ["POST", paths.removeSelected, refuseOnPage, "edit", "batch"],
   delete: ["POST", paths.deleteSelected, refuseOnPage, "edit", "batch"],
   publish: ["POST", paths.publishListed, refuseOnPage, "publish", "batch"],
+  cancel: ["POST", paths.cancelListed, refuseOnPage, "publish", "batch"],
   schedule: ["POST", paths.scheduleSelected, refuseOnPage, "publish"]
 } as const
 
@@ -198,6 +200,56 @@ const makeMove = Effect.gen(function* () {
     )
 })
 
+/** Makes the forms that publish the selected entities to a store, or cancel their publishes: the store, then the review. */
+const makeOnStore = Effect.gen(function* () {
+  const finish = yield* makeFinish
+  const { withForm } = yield* makePageHandlers
+  const publishJobs = yield* PublishJobs
+  const selectionIn = yield* makeSelectionIn
+  const stores = yield* Stores
+
+  return ({
+    action,
+    begin,
+    title,
+    words
+  }: Pick<SelectionContent, "action" | "title"> & {
+    readonly words: ReviewWords
+    readonly begin: (
+      selection: Selection,
+      store: StoreId,
+      chosen: ChosenEntities,
+      id: JobId | undefined
+    ) => Effect.Effect<Job, Refused, CurrentActor>
+  }) =>
+    withForm((visitor, form) =>
+      Effect.gen(function* () {
+        const selection = yield* selectionIn(form)
+        const storeId = form.get(fields.store) ?? form.get(fields.publishTo) ?? ""
+        const content: SelectionContent = {
+          visitor,
+          action,
+          title,
+          selection,
+          change: { ...changeIn(form), key: "", storeId },
+          stores: (yield* stores.list).filter(({ platform }) => platform !== filesOnly)
+        }
+        const show = showChoice(content, true)
+        if (form.get(fields.does) === "choose") return show()
+        if (storeId === "") return show({ field: fields.store, message: "Choose a store first." })
+        const store = yield* storeIn(storeId)
+        const done = yield* finish(form, content, {
+          check: publishJobs.check(store),
+          begin: (chosen, id) => begin(selection, store, chosen, id),
+          value: null,
+          back: "choose",
+          words
+        })
+        return Either.getOrElse(done, show)
+      })
+    )
+})
+
 const addresses = [...Object.values(routes).map(([, path]) => path), paths.exportSelected]
 
 /** Forms send the actions on a selection by POST. A GET of such an address redirects to the list of products: sign-in leads back to it. */
@@ -217,6 +269,7 @@ const actions: Surface<BulkJobs | Drafts | Jobs | MerchantLists | PublishJobs | 
     const publishJobs = yield* PublishJobs
     const stores = yield* Stores
     const finish = yield* makeFinish
+    const onStore = yield* makeOnStore
     const { withForm } = yield* makePageHandlers
 
     const bulkOf = yield* makeBulkOf
@@ -294,32 +347,18 @@ const actions: Surface<BulkJobs | Drafts | Jobs | MerchantLists | PublishJobs | 
           return Either.getOrElse(done, show)
         })
       ),
-      publish: withForm((visitor, form) =>
-        Effect.gen(function* () {
-          const selection = yield* selectionIn(form)
-          const storeId = form.get(fields.store) ?? form.get(fields.publishTo) ?? ""
-          const content: SelectionContent = {
-            visitor,
-            action: paths.publishListed,
-            title: "Publish",
-            selection,
-            change: { ...changeIn(form), key: "", storeId },
-            stores: (yield* stores.list).filter(({ platform }) => platform !== filesOnly)
-          }
-          const show = showChoice(content, true)
-          if (form.get(fields.does) === "choose") return show()
-          if (storeId === "") return show({ field: fields.store, message: "Choose a store first." })
-          const store = yield* storeIn(storeId)
-          const done = yield* finish(form, content, {
-            check: publishJobs.check(store),
-            begin: (chosen, id) => publishJobs.chosen(store, [selection.kind], chosen, id),
-            value: null,
-            back: "choose",
-            words: reviewWords.publish
-          })
-          return Either.getOrElse(done, show)
-        })
-      ),
+      publish: onStore({
+        action: paths.publishListed,
+        title: "Publish",
+        words: reviewWords.publish,
+        begin: ({ kind }, store, chosen, id) => publishJobs.chosen(store, [kind], chosen, id)
+      }),
+      cancel: onStore({
+        action: paths.cancelListed,
+        title: "Cancel publishes",
+        words: reviewWords.cancel,
+        begin: (_, store, chosen, id) => publishJobs.cancelChosen(store, chosen, id)
+      }),
       schedule: withForm((_, form) =>
         Effect.gen(function* () {
           const selection = yield* selectionIn(form)
