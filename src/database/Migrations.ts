@@ -48,7 +48,8 @@ export const names: ReadonlyArray<string> = [
   "0024_outcomes_without_channels",
   "0025_security_mails",
   "0026_publishes_that_fail_alone",
-  "0027_jobs_that_wait_for_platforms"
+  "0027_jobs_that_wait_for_platforms",
+  "0028_states_before_publishes"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`
