@@ -397,7 +397,6 @@ for (const engine of featureServiceEngines) {
           inShop((shop) =>
             Effect.gen(function* () {
               const { accountId, product, store } = shop
-              const repo = yield* PublicationsRepo
               const { apply } = yield* CatalogChanges
               yield* publish(shop)
               yield* setTitle(product, "Tent 2")
