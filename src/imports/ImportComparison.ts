@@ -4,7 +4,7 @@ import { Transaction } from "../database/Transaction.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { typesFor } from "../drafts/DraftWrite.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
-import { valueOf } from "../model/Attribute.ts"
+import { titleOf, valueOf } from "../model/Attribute.ts"
 import { definitionOf } from "../model/Definition.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
@@ -27,6 +27,7 @@ import { ImportsRepo } from "./ImportsRepo.ts"
 import type { ImageAddresses } from "./plan/ImportPlan.ts"
 import { planProduct } from "./plan/ProductPlan.ts"
 import { effectiveOn } from "./plan/StoreVersion.ts"
+import { findSameOptions } from "./plan/VariantPlan.ts"
 import { imageAddressesOf, type StoreProduct } from "./StoreProduct.ts"
 
 /** A checked Shopify product export. A SKU that several products of the file share is not used for matching. */
@@ -129,12 +130,22 @@ const makeBatchPlanning = Effect.gen(function* () {
           const files = [...new Set(shown.map(({ mediaId }) => mediaId))].flatMap(
             (id) => media.aggregates.get(id) ?? []
           )
-          return planProduct(
-            toStoreProduct(product, rules, target),
-            { product: here, variants, media: files, sharedMedia, addresses },
+          const imported = toStoreProduct(product, rules, target)
+          const match = { product: here, variants, media: files, sharedMedia, addresses }
+          const plan = planProduct(
+            imported,
+            match,
             { storeId: store.id, isComplete: false, isAnsweredByStore: store.platform !== filesOnly },
             () => EntityId.make(nextUuid())
           )
+          const same = findSameOptions(imported, plan.variantIds, match, store.id)
+          if (same !== undefined) {
+            const { attributes } = same.other
+            const name = quoted(valueOf(attributes, "sku") || titleOf("variant", attributes))
+            const reason = `the variant ${name} has these option values on this store and is not in the file: give both variants their values in one file`
+            problems.add({ line: product.variants[same.index]?.line ?? product.line, column: null, reason })
+          }
+          return plan
         }
         return { plans: yield* Effect.sync(() => batch.map(planOne)), lines, images: planned }
       })
