@@ -34,11 +34,19 @@ const required: Readonly<Record<Exclude<keyof PlatformAdapter, "isDefaultChannel
 
 const typeOf = (value: unknown) => (Array.isArray(value) ? "array" : Effect.isEffect(value) ? "effect" : typeof value)
 
+const isField = (field: unknown) =>
+  Predicate.isRecord(field) &&
+  Object.entries({ name: "string", label: "string", isSecret: "boolean", misfit: "function" }).every(
+    ([property, type]) => typeOf(field[property]) === type
+  )
+
 /** Why an export is not an adapter; undefined: it is one. */
 const misfitOf = (adapter: unknown): string | undefined => {
   if (!Predicate.isRecord(adapter)) return "does not export `adapter`, an object of the type PlatformAdapter"
   const wrong = Object.entries(required).find(([property, type]) => typeOf(adapter[property]) !== type)
   if (wrong !== undefined) return `exports an adapter whose \`${wrong[0]}\` is not of the type ${wrong[1]}`
+  if (!(Array.isArray(adapter.fields) && adapter.fields.every(isField)))
+    return "exports an adapter with a field that lacks `name`, `label`, `isSecret` or `misfit`"
   const name = String(adapter.name)
   return namePattern.test(name) && name !== filesOnly
     ? undefined

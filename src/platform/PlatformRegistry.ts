@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option, type Scope, Stream } from "effect"
+import { Cause, Context, Duration, Effect, Layer, Option, Predicate, type Scope, Stream } from "effect"
 import { filesOnly } from "../model/Store.ts"
 import { nonePlatform } from "./NonePlatform.ts"
 import type { PlatformAdapter, PlatformDescription } from "./PlatformAdapter.ts"
@@ -36,6 +36,8 @@ const missingPlatform: PlatformClient["Type"] = {
   translations: () => Stream.fail(missing)
 }
 
+const makeLimit = Duration.seconds(30)
+
 /** Sends each call to the client of the store's platform. */
 const byPlatform = (clientOf: (platform: string) => PlatformClient["Type"]): PlatformClient["Type"] => {
   const of = ({ platform }: PlatformStore) => clientOf(platform)
@@ -67,13 +69,33 @@ const registryOf = (all: ReadonlyArray<PlatformDescription>): PlatformRegistry["
   }
 }
 
+/** The client of an adapter. A defect says which adapter it is, because adapters of modules are made while the service starts. */
+const makeClient = <R>({ make, name }: PlatformAdapter<R>): Effect.Effect<PlatformClient["Type"], never, R> => {
+  const cannot = (reason: string) =>
+    Effect.die(new Error(`The adapter of the platform ${name} cannot be made: ${reason}`))
+  return make.pipe(
+    Effect.catchAllCause((cause) =>
+      Cause.isInterruptedOnly(cause) ? Effect.failCause(cause) : cannot(Cause.prettyErrors(cause)[0]?.message ?? "")
+    ),
+    Effect.timeoutTo({
+      duration: makeLimit,
+      onSuccess: Effect.succeed,
+      onTimeout: () => cannot(`\`make\` did not end within ${Duration.format(makeLimit)}`)
+    }),
+    Effect.flatten,
+    Effect.filterOrElse(Predicate.isRecord, () => cannot("`make` gives no client"))
+  )
+}
+
 /** The registry of these adapters, and the client that sends each call to the adapter of the store's platform. */
 export const layerOf = <R>(
   adapters: ReadonlyArray<PlatformAdapter<R>>
 ): Layer.Layer<PlatformClient | PlatformRegistry, never, Exclude<R, Scope.Scope>> =>
   Layer.scopedContext(
     Effect.map(
-      Effect.forEach(adapters, ({ make, name }) => Effect.map(make, (client) => [name, client] as const)),
+      Effect.forEach(adapters, (adapter) =>
+        Effect.map(makeClient(adapter), (client) => [adapter.name, client] as const)
+      ),
       (made) => {
         const clients = new Map(made).set(filesOnly, nonePlatform)
         return Context.make(PlatformRegistry, registryOf(adapters)).pipe(

@@ -40,6 +40,10 @@ beforeAll(async () => {
   }
   writeFileSync(module("empty.cjs"), "")
   writeFileSync(module("half.cjs"), 'exports.adapter = { name: "half", label: "Half", summary: "s", capabilities: [] }')
+  writeFileSync(
+    module("field.cjs"),
+    'exports.adapter = { ...require("./plainshop.cjs").adapter, name: "field", fields: [{ name: "key" }] }'
+  )
   writeFileSync(module("broken.mjs"), 'throw new Error("no licence\\nat line 1")')
   await Promise.all([
     build({
@@ -63,6 +67,7 @@ describe("a module of PLATFORM_MODULES", () => {
     ["absent.cjs", `cannot be loaded: Cannot find module '${module("absent.cjs")}'`],
     ["empty.cjs", "does not export `adapter`, an object of the type PlatformAdapter"],
     ["half.cjs", "exports an adapter whose `fields` is not of the type array"],
+    ["field.cjs", "exports an adapter with a field that lacks `name`, `label`, `isSecret` or `misfit`"],
     ["broken.mjs", "cannot be loaded: no licence"]
   ])("that cannot be used ends the command with one line that names it: %s", async (name, reason) => {
     assert.deepStrictEqual(await run(["account", "list"], module(name)), {
