@@ -49,7 +49,8 @@ export const names: ReadonlyArray<string> = [
   "0025_security_mails",
   "0026_publishes_that_fail_alone",
   "0027_jobs_that_wait_for_platforms",
-  "0028_records_of_staff"
+  "0028_states_before_publishes",
+  "0029_records_of_staff"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

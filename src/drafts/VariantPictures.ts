@@ -61,20 +61,24 @@ export const leavingEntries = (
     }
   })
 
-/** A gallery that shows `add` too, new entries last, and no longer shows `remove`. A removed entry that was new leaves it if no store shows it. */
+/**
+ * A gallery that shows `add` too, new entries last, as far as it has room: several variants of one product may come to a store in one write.
+ * It no longer shows `remove`. A removed entry that was new leaves it if no store shows it.
+ */
 export const changedGallery = (
   gallery: ReadonlyArray<GalleryEntry>,
   add: ReadonlyArray<GalleryEntry>,
   remove: ReadonlyArray<JoinedEntry>
-): ReadonlyArray<GalleryEntry> => [
-  ...gallery.flatMap(({ mediaId, storeIds }) => {
+): ReadonlyArray<GalleryEntry> => {
+  const kept = gallery.flatMap(({ mediaId, storeIds }) => {
     const removed = remove.find((entry) => entry.mediaId === mediaId)
     const left = storeIds.filter((id) => !removed?.storeIds.includes(id))
     const added = (storesIn(add, mediaId) ?? []).filter((id) => !left.includes(id))
     const isOut = removed?.isNew === true && left.length + added.length === 0
     return isOut ? [] : [{ mediaId, storeIds: [...left, ...added] }]
-  }),
-  ...add
+  })
+  const joining = add
     .filter(({ mediaId }) => storesIn(gallery, mediaId) === undefined)
     .map(({ mediaId, storeIds }) => ({ mediaId, storeIds }))
-]
+  return [...kept, ...joining.slice(0, Math.max(maxGallery - kept.length, 0))]
+}

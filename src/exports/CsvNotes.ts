@@ -24,7 +24,10 @@ export const makeCsvNotes = () => {
     notes: (notOnStore: number): ReadonlyArray<string> => [
       ...countText(notOnStore, "not on this store: the file does not have them."),
       ...countText(withoutTitle, "without a title: an import refuses the file until they have one."),
-      ...countText(withoutHandle, "without a handle: the file has the id instead, which an import sets as the handle."),
+      ...countText(
+        withoutHandle,
+        "without a handle: the file has the id instead, by which an import into this account finds the product."
+      ),
       ...countText(
         sharedHandles.count,
         "with the handle of another product: an import refuses the file until handles differ."

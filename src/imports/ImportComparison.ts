@@ -1,10 +1,10 @@
-import { Chunk, Effect, Option, Sink, Stream } from "effect"
-import { variantsByProduct } from "../catalog/Aggregate.ts"
+import { Chunk, Effect, Option, Schema, Sink, Stream } from "effect"
+import { type Aggregate, variantsByProduct } from "../catalog/Aggregate.ts"
 import { Transaction } from "../database/Transaction.ts"
 import { DraftsRepo } from "../drafts/DraftsRepo.ts"
 import { typesFor } from "../drafts/DraftWrite.ts"
 import { MetafieldDefinitions } from "../drafts/MetafieldDefinitions.ts"
-import { valueOf } from "../model/Attribute.ts"
+import { titleOf, valueOf } from "../model/Attribute.ts"
 import { definitionOf } from "../model/Definition.ts"
 import { ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
@@ -27,6 +27,7 @@ import { ImportsRepo } from "./ImportsRepo.ts"
 import type { ImageAddresses } from "./plan/ImportPlan.ts"
 import { planProduct } from "./plan/ProductPlan.ts"
 import { effectiveOn } from "./plan/StoreVersion.ts"
+import { findSameOptions } from "./plan/VariantPlan.ts"
 import { imageAddressesOf, type StoreProduct } from "./StoreProduct.ts"
 
 /** A checked Shopify product export. A SKU that several products of the file share is not used for matching. */
@@ -73,10 +74,14 @@ const makeBatchPlanning = Effect.gen(function* () {
           handles: batch.flatMap(({ handle, writtenHandle = handle }) => [...new Set([handle, writtenHandle])]),
           addresses: batch.flatMap((product) => [...imageAddressesOf(product)])
         })
+        // Exports have the id of a product without a handle in place of it.
+        const ids = batch.flatMap(({ handle }) => (isEntityId(handle) ? [handle] : []))
+        const byId =
+          ids.length === 0 ? new Map<EntityId, Aggregate>() : (yield* drafts.read(accountId, ids, [])).aggregates
         const targets = new Map<ImportedProduct, EntityId>()
         const lines = new Map<EntityId, number>()
         for (const product of batch) {
-          const target = findTarget(product, { byHandle, bySku, earlierLines: earlier.lines, lines }, problems)
+          const target = findTarget(product, { byHandle, byId, bySku, earlierLines: earlier.lines, lines }, problems)
           if (target === undefined) continue
           lines.set(target, product.line)
           targets.set(product, target)
@@ -125,12 +130,22 @@ const makeBatchPlanning = Effect.gen(function* () {
           const files = [...new Set(shown.map(({ mediaId }) => mediaId))].flatMap(
             (id) => media.aggregates.get(id) ?? []
           )
-          return planProduct(
-            toStoreProduct(product, rules),
-            { product: here, variants, media: files, sharedMedia, addresses },
+          const imported = toStoreProduct(product, rules, target)
+          const match = { product: here, variants, media: files, sharedMedia, addresses }
+          const plan = planProduct(
+            imported,
+            match,
             { storeId: store.id, isComplete: false, isAnsweredByStore: store.platform !== filesOnly },
             () => EntityId.make(nextUuid())
           )
+          const same = findSameOptions(imported, plan.variantIds, match, store.id)
+          if (same !== undefined) {
+            const { attributes } = same.other
+            const name = quoted(valueOf(attributes, "sku") || titleOf("variant", attributes))
+            const reason = `the variant ${name} has these option values on this store and is not in the file: give both variants their values in one file`
+            problems.add({ line: product.variants[same.index]?.line ?? product.line, column: null, reason })
+          }
+          return plan
         }
         return { plans: yield* Effect.sync(() => batch.map(planOne)), lines, images: planned }
       })
@@ -217,12 +232,12 @@ export const makeImportComparison = Effect.gen(function* () {
   return stageFile
 })
 
-/** Adds the handle and the types of metafields to a product of the file. */
-const toStoreProduct = (product: ImportedProduct, rules: KeyRules): StoreProduct => {
-  const handle = product.values.handle === undefined ? { handle: product.handle } : {}
+/** Adds the handle, unless it is the id of the `target`, and the types of metafields to a product of the file. */
+const toStoreProduct = (product: ImportedProduct, rules: KeyRules, target: EntityId | undefined): StoreProduct => {
+  const { handle = product.handle, ...values } = product.values
   return {
     ...product,
-    values: { ...product.values, ...handle },
+    values: handle === target ? values : { ...product.values, handle },
     types: typesFor(rules, "product", Object.keys(product.values)),
     variants: product.variants.map((variant) => ({
       ...variant,
@@ -231,18 +246,24 @@ const toStoreProduct = (product: ImportedProduct, rules: KeyRules): StoreProduct
   }
 }
 
-/** Existing products by handle and SKU, and the lines of the file that matched a product before (earlier batches, this batch). */
+const isEntityId = Schema.is(EntityId)
+
+/** Existing products by handle, id and SKU, and the lines of the file that matched a product before (earlier batches, this batch). */
 interface TargetIndex {
   readonly byHandle: ReadonlyMap<string, EntityId>
+  readonly byId: ReadonlyMap<EntityId, Aggregate>
   readonly bySku: ReadonlyMap<string, EntityId>
   readonly earlierLines: DigestMap
   readonly lines: ReadonlyMap<EntityId, number>
 }
 
-/** Finds the existing product that a product of the file matches: by SKU, else by handle. undefined: new, or a problem. */
+/**
+ * Finds the existing product that a product of the file matches: by SKU, else by handle, else by an id in place of it. undefined: new, or a
+ * problem.
+ */
 const findTarget = (
   product: ImportedProduct,
-  { byHandle, bySku, earlierLines, lines }: TargetIndex,
+  { byHandle, byId, bySku, earlierLines, lines }: TargetIndex,
   problems: ImportProblems
 ): EntityId | undefined => {
   let target: EntityId | undefined
@@ -259,6 +280,10 @@ const findTarget = (
     target = owner
   }
   target ??= byHandle.get(product.handle) ?? byHandle.get(product.writtenHandle ?? product.handle)
+  if (target === undefined && isEntityId(product.handle)) {
+    const named = byId.get(product.handle)
+    target = named?.kind === "product" ? named.id : undefined
+  }
   if (target === undefined) {
     const reason = "the product does not exist yet, and a new product needs a title"
     if (product.values.title === undefined) problems.add({ line: product.line, column: "Title", reason })

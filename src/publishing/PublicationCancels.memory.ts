@@ -23,13 +23,14 @@ export const makePublicationCancels = (store: Ref.Ref<MemoryState>): Publication
       Effect.map(openOf(accountId, storeId, until), (all) =>
         all
           .filter(({ entityId }) => entityIds.includes(entityId))
-          .map(({ attempts, claim, content, draftRevision, dropId, entityId, id }) => ({
+          .map(({ attempts, claim, content, draftRevision, dropId, entityId, failuresBefore, id }) => ({
             id,
             entityId,
             draftRevision,
             content,
             dropId,
             isClaimed: claim !== null,
+            failuresBefore,
             outcomes: attempts.map(({ outcome }) => outcome)
           }))
       ),

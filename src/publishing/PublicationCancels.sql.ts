@@ -29,7 +29,7 @@ export const makePublicationCancels = (sql: SqlClient): PublicationCancels => {
   const lockOpen = findAll(withoutChecks(OpenPublication))(
     (accountId: AccountId, entityIds: ReadonlyArray<EntityId>, storeId: StoreId, until: Timestamp | null) => sql`
       SELECT p.id, p.entity_id AS "entityId", p.draft_revision AS "draftRevision", p.content, p.drop_id AS "dropId",
-             p.claim IS NOT NULL AS "isClaimed",
+             p.claim IS NOT NULL AS "isClaimed", p.failures_before AS "failuresBefore",
              (
                SELECT coalesce(json_agg(a.outcome ORDER BY a.ordinal), '[]') FROM publish_attempt a
                WHERE a.account_id = ${accountId} AND a.publication_id = p.id

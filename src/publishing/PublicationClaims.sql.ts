@@ -408,7 +408,7 @@ export const makeClaimWrites = (
     (claimed: ClaimedPublication) => sql`
       UPDATE store s
       SET outage_error = NULL, outage_met_by = ${claimed.id},
-          outage_alone_since = coalesce(CASE WHEN s.outage_met_by = ${claimed.id} THEN s.outage_alone_since END, app_now())
+          outage_alone_since = least(CASE WHEN s.outage_met_by = ${claimed.id} THEN s.outage_alone_since END, app_now())
       WHERE s.account_id = ${claimed.accountId} AND s.id = ${claimed.storeId}
         AND (s.outage_met_by IS NULL OR (s.outage_met_by = ${claimed.id} AND s.outage_error IS NULL))
         AND EXISTS (SELECT FROM publication p WHERE ${isStillClaimed(claimed)})

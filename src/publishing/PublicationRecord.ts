@@ -75,6 +75,10 @@ export const outcomeActions: ReadonlyArray<typeof HistoryAction.Type> = [
   "removed_from_store"
 ]
 
+/** The failures of versions before a request, by the ids of their entities. null: the version had not failed. */
+export const FailuresBefore = Schema.Record({ key: Schema.String, value: Schema.NullOr(PublishError) })
+export type FailuresBefore = typeof FailuresBefore.Type
+
 /** An open publication, which the transaction has locked. `outcomes`: of its attempts; null: one has not ended. */
 export const OpenPublication = Schema.Struct({
   id: PublicationId,
@@ -84,6 +88,8 @@ export const OpenPublication = Schema.Struct({
   dropId: Schema.NullOr(DropId),
   /** Whether an attempt holds it, or its process died. */
   isClaimed: Schema.Boolean,
+  /** null: they are not known. */
+  failuresBefore: Schema.NullOr(FailuresBefore),
   outcomes: Schema.Array(Schema.NullOr(AttemptOutcome))
 })
 export type OpenPublication = typeof OpenPublication.Type

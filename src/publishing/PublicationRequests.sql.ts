@@ -18,6 +18,26 @@ const toIds = (rows: ReadonlyArray<{ readonly id: EntityId }>): ReadonlySet<Enti
 
 const Newest = Schema.Struct({ id: PublicationId, content: PublicationContent, error: Schema.NullOr(PublishError) })
 
+const makeInsert =
+  (sql: SqlClient, hints: WorkHints | undefined): PublicationRequests["insert"] =>
+  (
+    accountId,
+    { actor, content, draftRevision, dropId, entityId, entityIds, error, failuresBefore, id, jobId, storeId }
+  ) =>
+    sql`
+      INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, drop_id,
+                               job_id, error, failures_before, sequence)
+      SELECT own.account_id, ${id}::uuid, ${entityId}::uuid, ${storeId}::uuid, ${draftRevision}::integer,
+             ${entityIds}::uuid[], ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb, ${dropId}::uuid,
+             ${jobId}::uuid, ${error === null ? null : JSON.stringify(error)}::jsonb,
+             ${failuresBefore === null ? null : JSON.stringify(failuresBefore)}::jsonb,
+             1 + (
+               SELECT coalesce(max(p.sequence), 0) FROM publication p
+               WHERE p.account_id = ${accountId} AND p.store_id = ${storeId}
+             )
+      FROM account_state own
+      WHERE own.account_id = ${accountId}`.pipe(Effect.zipRight(hints?.add(accountId) ?? Effect.void), orDie)
+
 /** Statements for a publish request: they read its entities, insert the publication and find what must run before it. */
 export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undefined): PublicationRequests => {
   const newest = findOne(withoutChecks(Newest))(
@@ -113,19 +133,7 @@ export const makePublicationRequests = (sql: SqlClient, hints: WorkHints | undef
   )
 
   return {
-    insert: (accountId, { actor, content, draftRevision, dropId, entityId, entityIds, error, id, jobId, storeId }) =>
-      sql`
-        INSERT INTO publication (account_id, id, entity_id, store_id, draft_revision, brings, content, actor, drop_id,
-                                 job_id, error, sequence)
-        SELECT own.account_id, ${id}::uuid, ${entityId}::uuid, ${storeId}::uuid, ${draftRevision}::integer,
-               ${entityIds}::uuid[], ${JSON.stringify(content)}::jsonb, ${JSON.stringify(actor)}::jsonb, ${dropId}::uuid,
-               ${jobId}::uuid, ${error === null ? null : JSON.stringify(error)}::jsonb,
-               1 + (
-                 SELECT coalesce(max(p.sequence), 0) FROM publication p
-                 WHERE p.account_id = ${accountId} AND p.store_id = ${storeId}
-               )
-        FROM account_state own
-        WHERE own.account_id = ${accountId}`.pipe(Effect.zipRight(hints?.add(accountId) ?? Effect.void), orDie),
+    insert: makeInsert(sql, hints),
     newest,
     requestedAgain: (...request) => Effect.map(requestedAgain(...request), toIds),
     broughtAgain: (...request) => Effect.map(broughtAgain(...request), byId),

@@ -15,6 +15,7 @@ import type { KnownVersion, MemberVersion, PublicationContent } from "./Publicat
 import { makePublicationOutcomes } from "./PublicationOutcomes.sql.ts"
 import type {
   FailedPublication,
+  FailuresBefore,
   OpenPublication,
   PendingCount,
   PendingEntity,
@@ -40,6 +41,8 @@ export interface NewPublication {
   readonly jobId: JobId | null
   /** Why the publish waits from the begin on; null: it does not. */
   readonly error: PublishError | null
+  /** Versions that had another open publication are left out. null: they are not known. */
+  readonly failuresBefore: FailuresBefore | null
 }
 
 /** The newest pending publication of an entity. `error`: of its last attempt. */

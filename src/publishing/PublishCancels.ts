@@ -11,7 +11,7 @@ import { type DropId, type EntityId, nilUuid, PublicationId, type StoreId } from
 import { cancelledCode, type PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { includedIds } from "./PublicationContent.ts"
-import type { OpenPublication } from "./PublicationRecord.ts"
+import type { FailuresBefore, OpenPublication } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import type { PublishSignal } from "./PublishSignal.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
@@ -74,7 +74,10 @@ const makeCancelLocked = Effect.gen(function* () {
       const entityIds = entitiesOf(open)
       const brought = yield* repo.broughtAgain(accountId, storeId, entityIds, nilPublication)
       const ownRequests = yield* repo.requestedAgain(accountId, storeId, entityIds, nilPublication)
-      const failures = yield* repo.lastFailures(accountId, storeId, entityIds)
+      // The oldest of the publications knows the state before all of them. The history has no outcome of a refresh.
+      const known = Object.assign({}, ...open.map(({ failuresBefore }) => failuresBefore).reverse()) as FailuresBefore
+      const unknown = entityIds.filter((id) => !Object.hasOwn(known, id))
+      const failures = yield* repo.lastFailures(accountId, storeId, unknown)
       // Another publication saves an outcome of the entity, as after a failure.
       const staysPending = (id: EntityId) =>
         ownRequests.has(id) || (brought.get(id)?.isIncluded === true && versionOf(id)?.accepted === null)
@@ -85,7 +88,7 @@ const makeCancelLocked = Effect.gen(function* () {
         entityIds
           .filter((id) => versionOf(id) !== undefined && !staysPending(id))
           .flatMap((id) => {
-            const error = failures.get(id)
+            const error = known[id] ?? failures.get(id)
             return [
               ...(brought.has(id) ? [CatalogChange.MarkMayBeLive({ entityId: id, storeId })] : []),
               error === undefined

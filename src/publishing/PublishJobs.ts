@@ -12,7 +12,7 @@ import { Timestamp } from "../model/Timestamp.ts"
 import { Stores } from "../stores/Stores.ts"
 import { countsOf, FoundCursor, FoundInput, makeFoundStep, othersAfter } from "./FoundPublishes.ts"
 import { firstPlace, kindsOfPart, PendingPlace } from "./PendingRequests.ts"
-import { QueuePlace } from "./PublicationRecord.ts"
+import { type PendingEntity, QueuePlace } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { nilPublication, nothingWaits, waitsWithAnother } from "./PublishCancels.ts"
 import { Publishing } from "./Publishing.ts"
@@ -114,6 +114,8 @@ const makeNamedStep = Effect.gen(function* () {
     })
 })
 
+const itemOf = ({ id, kind, title }: PendingEntity) => `${kind} ${title.trim() === "" ? id : title}`
+
 /** Makes the function that finds those of these entities that wait for a publish of another one to a store, and have none of their own. */
 const makeWaitingWithOthers = Effect.map(
   PublicationsRepo,
@@ -145,8 +147,8 @@ const makeCancelStep = Effect.gen(function* () {
       const last = places.at(-1)
       if (last === undefined) {
         const included = ids === undefined ? [] : yield* waitingWithOthers(accountId, storeId, ids)
-        const errors = (yield* repo.entities(accountId, included)).map(({ kind, title }) => ({
-          item: `${kind} ${title}`,
+        const errors = (yield* repo.entities(accountId, included)).map((each) => ({
+          item: itemOf(each),
           message: waitsWithAnother
         }))
         return {
@@ -165,9 +167,9 @@ const makeCancelStep = Effect.gen(function* () {
       const refused = places.filter(({ entityId }) => kept.has(entityId)).length
       // An entity with several publishes is listed once, though they may be in several steps.
       const listed = places.flatMap(({ entityId, id }) => (newest.get(entityId) === id ? [entityId] : []))
-      const errors = (yield* repo.entities(accountId, listed)).flatMap(({ id, kind, title }) => {
-        const message = kept.get(id)
-        return message === undefined ? [] : [{ item: `${kind} ${title}`, message }]
+      const errors = (yield* repo.entities(accountId, listed)).flatMap((each) => {
+        const message = kept.get(each.id)
+        return message === undefined ? [] : [{ item: itemOf(each), message }]
       })
       return {
         _tag: "Progress",

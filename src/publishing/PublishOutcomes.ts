@@ -111,7 +111,8 @@ const toFollowing = (
         dropId,
         // The job counts only the outcome of the publish that it requested, not of the ones that follow it.
         jobId: null,
-        error: null
+        error: null,
+        failuresBefore: null
       }))
   )
 }

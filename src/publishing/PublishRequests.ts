@@ -29,6 +29,7 @@ import {
   pinDraft,
   toRepublishedContent
 } from "./PublicationContent.ts"
+import type { FailuresBefore } from "./PublicationRecord.ts"
 import { type NewestPublication, type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 import type { PublishSignal } from "./PublishSignal.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
@@ -131,6 +132,16 @@ const makeReadTarget = Effect.gen(function* () {
 /** The drop and the job that request a publish on behalf of the actor. */
 type RequestedFor = Pick<NewPublication, "dropId" | "jobId">
 
+/** The failures of versions that are not being published. */
+const failuresIn = (locked: LockedCatalog, storeId: StoreId, ids: ReadonlyArray<EntityId>): FailuresBefore =>
+  Object.fromEntries(
+    ids.flatMap((id) => {
+      const version = locked.aggregates.get(id)?.versions.find((each) => each.storeId === storeId)
+      if (version === undefined || version.lastPublishStatus === "pending") return []
+      return [[id, version.lastPublishStatus === "failed" ? version.lastPublishError : null] as const]
+    })
+  )
+
 /** Saves the publication of a request, and before it publications of products that must get their platform id first. */
 const makeSaveRequest = Effect.gen(function* () {
   const faults = yield* FaultInjector
@@ -152,6 +163,7 @@ const makeSaveRequest = Effect.gen(function* () {
       entityIds: [entityId],
       content: toRepublishedContent("product"),
       actor: by,
+      failuresBefore: failuresIn(locked, storeId, [entityId]),
       ...shared
     }))
 
@@ -186,6 +198,7 @@ const makeSaveRequest = Effect.gen(function* () {
         entityIds: [...new Set([...publishedIds, ...product, ...withoutPlatformId])],
         content,
         actor: by,
+        failuresBefore: failuresIn(locked, storeId, publishedIds),
         ...shared
       }
       const events = [

@@ -721,7 +721,7 @@ layer(PagesServer, { excludeTestServices: true })("actions on a selection of a l
         message: `This needs the role ${needed}. Yours is ${own}. An administrator of the account can change it on the page Team.`
       })
       const edits = ["/selection/field", "/selection/store", "/selection/store/remove", "/selection/delete"]
-      const publishes = ["/selection/publish", "/selection/schedule"]
+      const publishes = ["/selection/publish", "/selection/cancel-publishes", "/selection/schedule"]
       const exports = "/selection/export"
       for (const [role, own, offered] of [
         ["view", "View", [exports]],

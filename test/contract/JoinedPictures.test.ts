@@ -288,5 +288,24 @@ for (const engine of featureServiceEngines)
           })
         )
       )
+
+      it.effect("of several variants in one write joins it only as far as it has room", () =>
+        inTent(({ a, b, c, here, product }) =>
+          Effect.gen(function* () {
+            const many = yield* Effect.forEach(
+              Array.from({ length: 248 }, (_, index) => index),
+              (index) => anEntity("media", { url: `https://cdn.example/several-${index}.png` })
+            )
+            yield* set(product, [entry(a, here), ...many.map((mediaId) => entry(mediaId))])
+            yield* (yield* CatalogChanges).apply(
+              [b, c].map((mediaId) =>
+                CatalogChange.ChangeGallery({ entityId: product, add: [entry(mediaId, here)], remove: [] })
+              )
+            )
+            const gallery = yield* galleryOf(product)
+            assert.deepStrictEqual([gallery.length, gallery[249]], [250, entry(b, here)])
+          })
+        )
+      )
     })
   })

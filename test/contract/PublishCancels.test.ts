@@ -392,6 +392,67 @@ for (const engine of featureServiceEngines) {
       )
 
       it.effect(
+        "a version that a refresh found with its draft after a failure has not failed after the cancellation",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { accountId, product, store } = shop
+              const { apply } = yield* CatalogChanges
+              yield* publish(shop)
+              yield* setTitle(product, "Tent 2")
+              yield* fail(shop, "refuse")
+              const failed = yield* publish(shop)
+              yield* repair(shop)
+              const failure = { lastPublishStatus: "failed" as const, lastPublishError: failed.error }
+              const state = Effect.map(
+                Effect.flatMap(DraftsRepo, (drafts) => drafts.lock(accountId, [product], [])),
+                ({ aggregates }) => aggregates.get(product)?.versions.find(({ storeId }) => storeId === store.id)
+              )
+              assert.deepInclude(yield* state, failure)
+              // Two requests: the older one knows the state before both.
+              yield* request(shop)
+              yield* setTitle(product, "Tent 3")
+              yield* request(shop)
+              yield* cancel(shop)
+              assert.deepInclude(yield* state, failure)
+
+              yield* apply([CatalogChange.AcceptPublish({ entityId: product, storeId: store.id })])
+              assert.deepStrictEqual(yield* stateOf(shop, product), [false, "published"])
+              yield* setTitle(product, "Tent 4")
+              yield* request(shop)
+              yield* cancel(shop)
+              assert.deepStrictEqual(yield* stateOf(shop, product), [true, "published"])
+
+              // The history says what became of a publish that ended after the next request.
+              yield* fail(shop, "refuse")
+              const first = yield* request(shop)
+              yield* setTitle(product, "Tent 5")
+              yield* request(shop)
+              const { error } = yield* settle(first)
+              yield* repair(shop)
+              assert.deepStrictEqual(yield* stateOf(shop, product), [true, "pending"])
+              yield* cancel(shop)
+              assert.deepInclude(yield* state, { lastPublishStatus: "failed" as const, lastPublishError: error })
+              yield* apply([CatalogChange.AcceptPublish({ entityId: product, storeId: store.id })])
+              yield* setTitle(product, "Tent 6")
+
+              // A request of an earlier version does not know the state before.
+              yield* request(shop)
+              const unknowing = Layer.effect(
+                PublicationsRepo,
+                Effect.map(PublicationsRepo, (each) => ({
+                  ...each,
+                  lockOpen: (...asked: Parameters<typeof each.lockOpen>) =>
+                    Effect.map(each.lockOpen(...asked), (open) => open.map((one) => ({ ...one, failuresBefore: null })))
+                }))
+              )
+              yield* cancel(shop).pipe(Effect.provide(Layer.fresh(Layer.provide(Patient, unknowing))))
+              assert.deepInclude(yield* state, failure)
+            })
+          )
+      )
+
+      it.effect(
         "a job cancels the publishes of a selection, and refuses what may be there or waits with another record",
         () =>
           inShop((shop) =>
@@ -439,7 +500,7 @@ for (const engine of featureServiceEngines) {
                 [...errors],
                 [
                   { item: "product Sent", message: mayBeThere },
-                  { item: "variant T-S", message: waitsWithAnother }
+                  { item: `variant ${variant}`, message: waitsWithAnother }
                 ]
               )
               assert.notStrictEqual((yield* get(requesting.id)).state, "cancelled")

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { SqlClient } from "@effect/sql"
 import { assert, layer } from "@effect/vitest"
 import { parse } from "csv-parse/sync"
 import { Effect, Either, Layer, Stream } from "effect"
@@ -249,11 +250,60 @@ layer(ServicesOnDatabase.pipe(Layer.provideMerge(anyDatabase), Layer.orDie), { e
           yield* Effect.forEach(handles, (handle) => anEntity("product", { title: "One", handle }, { on: [files] }))
           yield* anEntity("product", { title: "Two", handle: "stove" }, { on: [other] })
           assert.deepStrictEqual((yield* exported(files.id)).notes, [
-            "1 product without a handle: the file has the id instead, which an import sets as the handle.",
+            "1 product without a handle: the file has the id instead, by which an import into this account finds the product.",
             "5 products with the handle of another product: an import refuses the file until handles differ."
           ])
         }).pipe(actingAs(actor))
       })
+    )
+
+    it.effect(
+      "a product without handle and SKUs is found by its id, and in another account becomes a product with it",
+      () =>
+        Effect.gen(function* () {
+          const { actor, stores } = yield* anAccount({ domains: ["files.example"] })
+          const other = yield* anAccount({ domains: ["files.example"] })
+          const [{ id: storeId }] = stores
+          const { id, text, variant } = yield* Effect.gen(function* () {
+            const id = yield* anEntity("product", { title: "Tent" }, { on: stores })
+            const variant = yield* anEntity("variant", { price: "5.00" }, { on: stores, of: id })
+            const { text } = yield* exported(storeId)
+            const imports = yield* Imports
+            const path = join(folder, "by-id.csv")
+            // A program that writes the file may change the case of the id.
+            writeFileSync(path, text.replaceAll("Tent", "Boat").replace(id, id.toUpperCase()))
+            const run = yield* imports.csv(path, "files.example", quiet)
+            assert.deepInclude(run.summary, { created: 0, updated: 1 })
+            yield* imports.accept(run.id, quiet, { rest: "take_store" })
+            const again = yield* exported(storeId)
+            assert.deepStrictEqual(yield* changesOf(again.text, "files.example"), { ...nothing, unchanged: 1 })
+            return { id, text, variant }
+          }).pipe(actingAs(actor))
+          const products = Effect.map(
+            Effect.flatMap(
+              SqlClient.SqlClient,
+              (sql) => sql`
+            SELECT account_id, id, kind, title, attributes #>> '{handle,value}' AS handle FROM entity
+            WHERE account_id IN (${actor.accountId}, ${other.actor.accountId}) AND kind IN ('product', 'variant')`
+            ),
+            (rows) => rows.filter(({ kind }) => kind === "product")
+          )
+          assert.deepStrictEqual(yield* products, [
+            { account_id: actor.accountId, id, kind: "product", title: "Boat", handle: null }
+          ])
+          yield* Effect.gen(function* () {
+            const imports = yield* Imports
+            const path = join(folder, "elsewhere.csv")
+            writeFileSync(path, text)
+            const run = yield* imports.csv(path, "files.example", quiet)
+            yield* imports.accept(run.id, quiet)
+          }).pipe(actingAs(other.actor))
+          const [, second] = (yield* products).sort((one) => (one.id === id ? -1 : 1))
+          assert.deepInclude(second, { account_id: other.actor.accountId, title: "Tent", handle: id })
+          // The id of a variant names no product.
+          const ofVariant = yield* changesOf(text.replaceAll(id, variant), "files.example").pipe(actingAs(actor))
+          assert.deepStrictEqual(ofVariant, { ...nothing, created: 1 })
+        })
     )
 
     it.effect("a product with more images than an import accepts is noted", () =>

@@ -96,6 +96,40 @@ for (const engine of engines) {
             }
           })
 
+        it.effect("a file that swaps the SKUs of two variants must have both of them", () =>
+          Effect.gen(function* () {
+            const { actor, accountId } = yield* anAccount({ domains: ["us.example"] })
+            yield* Effect.gen(function* () {
+              const imports = yield* Imports
+              const columns = "Handle,Title,Option1 Name,Option1 Value,Variant SKU"
+              const [both, one, swapped, unchanged] = [
+                file("both-skus.csv", [columns, "tee,Tee,Size,S,T-1", "tee,,,M,T-2"]),
+                file("one-sku.csv", [columns, "hat,Hat,Size,S,H-1", "tee,Tee,Size,M,T-1"]),
+                file("swapped-skus.csv", [columns, "tee,Tee,Size,M,T-1", "tee,,,S,T-2"]),
+                file("no-options.csv", ["Handle,Title,Variant SKU", "tee,Shirt,T-1"])
+              ]
+              yield* bring(both, "us.example")
+              const before = yield* recorded(accountId)
+              const refused = yield* Effect.flip(imports.csv(one, "us.example", quiet))
+              assert.deepInclude(refused, {
+                _tag: "ImportFileRejected",
+                count: 1,
+                problems: [
+                  {
+                    line: 3,
+                    column: null,
+                    reason:
+                      'the variant "T-2" has these option values on this store and is not in the file: give both variants their values in one file'
+                  }
+                ]
+              })
+              assert.deepStrictEqual(yield* recorded(accountId), before)
+              for (const path of [swapped, unchanged])
+                assert.strictEqual((yield* bring(path, "us.example")).phase, "applied")
+            }).pipe(actingAs(actor))
+          })
+        )
+
         it.effect("a metafield column creates its definition once; an existing definition gives the type", () =>
           Effect.gen(function* () {
             const { actor, accountId, stores } = yield* anAccount({ domains: ["us.example", "eu.example"] })

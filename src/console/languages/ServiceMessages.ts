@@ -321,6 +321,7 @@ export const messages: ReadonlyArray<Sentence> = [
   "the SKU {value}",
   "this SKU and an earlier SKU of the product belong to different products here",
   "the product does not exist yet, and a new product needs a title",
+  "the variant {name} has these option values on this store and is not in the file: give both variants their values in one file",
   "{reason} belongs to the product that is already on line {line}",
   "the import has no conflict {value}",
   "import the file again",

@@ -45,6 +45,37 @@ export const matchVariants = (
   return imported.map(({ values }, index) => bySku[index] ?? take(`options:${joinOptions((key) => values[key] ?? "")}`))
 }
 
+/**
+ * A variant of the source, by its index, that gets option values which a variant outside the source has on the store. undefined: none
+ * does. A shop takes no two variants with the same option values.
+ */
+export const findSameOptions = (
+  imported: StoreProduct,
+  variantIds: ReadonlyArray<EntityId>,
+  { variants }: ImportMatch,
+  storeId: StoreId
+): { readonly index: number; readonly other: Aggregate } | undefined => {
+  const now = new Map(
+    variants
+      .filter((variant) => versionOn(variant, storeId) !== undefined)
+      .map((variant) => [variant.id, { variant, attributes: effectiveOn(variant, storeId) }])
+  )
+  const optionsNow = (id: EntityId) => joinOptions((key) => valueOf(now.get(id)?.attributes ?? {}, key))
+  const inSource = new Set(variantIds)
+  const others = new Map(
+    [...now.values()].flatMap(({ variant }) => (inSource.has(variant.id) ? [] : [[optionsNow(variant.id), variant]]))
+  )
+  for (const [index, { values }] of imported.variants.entries()) {
+    const id = variantIds[index]
+    if (id === undefined) continue
+    const before = now.get(id)?.attributes ?? {}
+    const options = joinOptions((key) => values[key] ?? valueOf(before, key))
+    const other = others.get(options)
+    if (other !== undefined && !(now.has(id) && optionsNow(id) === options)) return { index, other }
+  }
+  return undefined
+}
+
 /** The values that the product's variants have on the store after the import, in the order of `ids`. */
 export const valuesOnStore = (
   imported: StoreProduct,
