@@ -63,6 +63,12 @@ export const makePublicationCancels = (store: Ref.Ref<MemoryState>): Publication
             ids.includes(each.id) && isOpen(each) && each.claim === null
               ? { ...each, state: "failed" as const, finishedAt, error }
               : each
+          ),
+          outages: new Map(
+            [...account.outages].map(([storeId, outage]) => {
+              const isAlone = outage.metBy !== null && ids.includes(outage.metBy) && outage.error === null
+              return [storeId, isAlone ? { ...outage, metBy: null } : outage]
+            })
           )
         }))
       ),

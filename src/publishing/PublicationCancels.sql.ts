@@ -91,11 +91,20 @@ export const makePublicationCancels = (sql: SqlClient): PublicationCancels => {
     openBefore,
     lastCancelled,
     cancel: (accountId, ids, error) =>
-      Effect.asVoid(
-        orDie(sql`
+      Effect.gen(function* () {
+        yield* sql`
           UPDATE publication p SET state = 'failed', finished_at = app_now(), error = ${JSON.stringify(error)}::jsonb
-          WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[]) AND p.state = 'pending' AND p.claim IS NULL`)
-      ),
+          WHERE p.account_id = ${accountId} AND p.id = ANY(${ids}::uuid[]) AND p.state = 'pending' AND p.claim IS NULL`
+        // The next request of the entity is another publication, whose failure would be a second one. A locked row is skipped, because
+        // another publish writes its own failure there, and waiting for it with these locks could be a deadlock.
+        yield* sql`
+          UPDATE store t SET outage_met_by = NULL
+          WHERE t.account_id = ${accountId} AND t.id = ANY(ARRAY(
+            SELECT s.id FROM store s
+            WHERE s.account_id = ${accountId} AND s.outage_met_by = ANY(${ids}::uuid[]) AND s.outage_error IS NULL
+            FOR NO KEY UPDATE SKIP LOCKED
+          ))`
+      }).pipe(orDie),
     lastFailures: (...request) =>
       Effect.map(lastFailures(...request), (rows) => new Map(rows.map(({ id, error }) => [id, error])))
   }

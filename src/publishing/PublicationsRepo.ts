@@ -235,7 +235,10 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
       entityId: EntityId,
       storeId: StoreId
     ) => Effect.Effect<Option.Option<{ readonly dropId: DropId | null }>>
-    /** Ends publications that `lockOpen` has locked, and that no attempt holds, as failed. */
+    /**
+     * Ends publications that `lockOpen` has locked, and that no attempt holds, as failed. Forgets that one of them fails alone, unless
+     * another attempt ends at this moment.
+     */
     readonly cancel: (
       accountId: AccountId,
       ids: ReadonlyArray<PublicationId>,

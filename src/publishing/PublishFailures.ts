@@ -18,13 +18,12 @@ export const dropEnded: PublishError = {
   message: "The drop ended before the store could take its values."
 }
 
-/** Whether the drop that requests the values has ended, and the store's platform did not answer at some time since the request. */
-export const endedInOutage = ({ claimedAt, content, outageUntil, requestedAt }: ClaimedPublication): boolean =>
+/** Whether the drop that requests the values has ended, and the store's platform failed at some time since the request. */
+export const endedInOutage = ({ claimedAt, content, error, outageUntil, requestedAt }: ClaimedPublication): boolean =>
   content._tag === "Fields" &&
   content.endsAt !== undefined &&
   content.endsAt <= claimedAt &&
-  outageUntil !== null &&
-  outageUntil > requestedAt
+  (error !== null || (outageUntil !== null && outageUntil > requestedAt))
 
 /** Seconds from the request of a publication to the begin of this attempt. */
 export const secondsWaited = ({ claimedAt, requestedAt }: ClaimedPublication): number =>

@@ -411,22 +411,24 @@ const make = Effect.gen(function* () {
       return yield* begin("publish_cancel", storeId, { storeId, until: now }, count)
     }),
     /**
-     * Cancels the publishes of these entities to the store that wait and were not sent. `id`: of the job, if the caller has minted it.
-     * ValidationFailed: also if none of them waits, or filters find too many to be named.
+     * Cancels the publishes of those of these entities that have one of the kinds, if they wait and were not sent. `id`: of the job, if the
+     * caller has minted it. ValidationFailed: also if none of them waits, or filters find too many to be named.
      */
     cancelChosen: Effect.fn("PublishJobs.cancelChosen")(function* (
       storeId: StoreId,
+      kinds: ReadonlyArray<EntityKind>,
       chosen: ChosenEntities,
       id?: JobId
     ) {
       const { accountId } = yield* CurrentActor
       yield* check(storeId)
       if (!("ids" in chosen)) return yield* ValidationFailed.at("", tooManyToCancel(maxListed))
-      const { ids } = chosen
+      const entities = yield* repo.entities(accountId, chosen.ids)
+      const ids = entities.filter(({ kind }) => kinds.includes(kind)).map((each) => each.id)
       const { count, now } = yield* repo.pendingUntil(accountId, storeId, null, ids)
-      if (count > 0) return yield* begin("publish_cancel", storeId, { storeId, until: now, ids }, count, id)
       const included = yield* waitingWithOthers(accountId, storeId, ids)
-      return yield* ValidationFailed.at("", included.length > 0 ? waitsWithAnother : nothingWaits)
+      if (count === 0) return yield* ValidationFailed.at("", included.length > 0 ? waitsWithAnother : nothingWaits)
+      return yield* begin("publish_cancel", storeId, { storeId, until: now, ids }, count + included.length, id)
     }),
     /**
      * The job with the numbers of its publishes that have `failed` until now, or are `incomplete`, in its result. A job that publishes a

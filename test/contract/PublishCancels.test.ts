@@ -466,7 +466,8 @@ for (const engine of featureServiceEngines) {
               const cancels = yield* Effect.forEach(Arr.range(1, 24), (n) => aPole(`Pole ${n}`))
               const [sent, kept, quiet] = [yield* aPole("Sent"), yield* aPole("Kept"), yield* aPole("Quiet")]
               const ids = [...cancels, sent, quiet, variant]
-              const begin = (...chosen: ReadonlyArray<EntityId>) => cancelChosen(store.id, { ids: chosen })
+              const kinds = ["product", "variant"] as const
+              const begin = (...chosen: ReadonlyArray<EntityId>) => cancelChosen(store.id, kinds, { ids: chosen })
               const nothing = ["ValidationFailed", [{ path: "", message: nothingWaits }]]
               assert.deepStrictEqual(yield* refusedBegin(begin(...ids)), nothing)
               for (const id of [...cancels, kept, product])
@@ -479,7 +480,9 @@ for (const engine of featureServiceEngines) {
                 "ValidationFailed",
                 [{ path: "", message: waitsWithAnother }]
               ])
-              const found = cancelChosen(store.id, { filters: {}, count: 20_000 })
+              const ofOtherKind = cancelChosen(store.id, ["collection"], { ids: cancels })
+              assert.deepStrictEqual(yield* refusedBegin(ofOtherKind), nothing)
+              const found = cancelChosen(store.id, kinds, { filters: {}, count: 20_000 })
               const tooMany =
                 "the filters find more than 10,000 items: narrow them, or cancel all publishes that wait on the page of the store"
               assert.deepStrictEqual(yield* refusedBegin(found), ["ValidationFailed", [{ path: "", message: tooMany }]])
@@ -489,7 +492,7 @@ for (const engine of featureServiceEngines) {
               // It runs beside the job that waits for the outcomes.
               const requesting = yield* all(store.id)
               const { id, title, total } = yield* begin(...ids)
-              assert.deepStrictEqual([title, total], ["Cancel the selected publishes to tern.demo.example", 25])
+              assert.deepStrictEqual([title, total], ["Cancel the selected publishes to tern.demo.example", 26])
               yield* settleJob(id, () => Effect.void)
               const { done, errors, result, state } = yield* get(id)
               assert.deepStrictEqual([state, done, result], ["done", 26, { cancelled: 24, refused: 2 }])

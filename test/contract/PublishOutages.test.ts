@@ -1,7 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Duration, Effect, Fiber, Layer, Option } from "effect"
+import { Clock, Duration, Effect, Fiber, Function, Layer, Option } from "effect"
 import { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import type { EntityId, PublicationId } from "../../src/model/Ids.ts"
+import { fromMillis } from "../../src/model/Timestamp.ts"
 import { PlatformAnswers } from "../../src/platform/PlatformAnswers.ts"
 import { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import {
@@ -251,6 +252,68 @@ for (const engine of featureServiceEngines) {
             )
             assert.deepInclude(repeated, { state: "failed", attempts: maxPushes, error })
             assert.deepStrictEqual(yield* outage(shop.accountId, shop.store.id), Option.none())
+          })
+        )
+      )
+
+      it.effect(
+        "a publish that fails alone and is cancelled is forgotten: the next one of its record fails alone too",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { accountId, store } = shop
+              const repo = yield* PublicationsRepo
+              const publishing = yield* Publishing
+              const { entityId, id } = yield* request(shop)
+              const first = yield* claim(id)
+              assert.isTrue(Option.isSome(yield* repo.failsAlone(first)))
+              const ended = { outcome: "unavailable", reason: "server" } as const
+              const error = { code: "PUBLISH_DELAYED", message: "It takes no writes." }
+              assert.isTrue(yield* repo.postpone(first, ended, error, 3_600, { isCounted: false }))
+              assert.isFalse((yield* publishing.cancel(entityId, store.id)).isAlready)
+              const again = yield* publishing.request(entityId, store.id)
+              assert(again.outcome === "requested")
+              const next = yield* claim(again.publicationId)
+              assert.isTrue(Option.isSome(yield* repo.failsAlone(next)))
+              // An outage of the whole platform goes on: two publishes met it, and the platform has not answered since.
+              const other = yield* claim((yield* request(shop)).id)
+              assert.isTrue(yield* repo.meetOutage(other, ended, error, 0))
+              assert.isTrue(yield* repo.postpone(next, ended, error, 3_600, { isCounted: false }))
+              yield* publishing.cancel(other.entityId, store.id)
+              const last = yield* Effect.zipRight(repo.hasten(accountId, store.id, entityId), claim(next.id))
+              assert.isTrue(Option.isNone(yield* repo.failsAlone(last)))
+            })
+          )
+      )
+
+      it.effect("a publish of a drop that fails alone is not sent after the end of the drop", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { store } = shop
+            const publishing = yield* Publishing
+            const { entityId, id } = yield* request(shop)
+            yield* publishing.settle([id], () => Effect.void)
+            const endsAt = fromMillis(yield* Clock.currentTimeMillis)
+            const publish = (alt: string, platform: ReturnType<typeof readable>) =>
+              Effect.gen(function* () {
+                const asked = yield* publishing.requestValues(entityId, store.id, { alt }, { endsAt })
+                assert(asked.outcome === "requested")
+                return yield* Fiber.join(yield* settling([asked.publicationId], platform))
+              })
+            // A start that is late for another reason is sent.
+            const [sent] = yield* publish("Late", readable(Function.constUndefined))
+            assert.deepInclude(sent, { state: "published", attempts: 1 })
+            let attempts = 0
+            const [record] = yield* publish(
+              "Later",
+              readable(() => (attempts++ === 0 ? failures.unavailable : undefined))
+            )
+            assert.deepInclude(record, {
+              state: "failed",
+              attempts: 2,
+              error: { code: "DROP_ENDED", message: "The drop ended before the store could take its values." }
+            })
+            assert.strictEqual(attempts, 1)
           })
         )
       )

@@ -357,7 +357,7 @@ const actions: Surface<BulkJobs | Drafts | Jobs | MerchantLists | PublishJobs | 
         action: paths.cancelListed,
         title: "Cancel publishes",
         words: reviewWords.cancel,
-        begin: (_, store, chosen, id) => publishJobs.cancelChosen(store, chosen, id)
+        begin: ({ kind }, store, chosen, id) => publishJobs.cancelChosen(store, [kind], chosen, id)
       }),
       schedule: withForm((_, form) =>
         Effect.gen(function* () {
