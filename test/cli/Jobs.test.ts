@@ -39,7 +39,7 @@ it.effect("publish --all fails as a whole if the process that runs it ends", () 
   Effect.gen(function* () {
     const ended = new RpcClientError({ reason: "Protocol", message: "Error in socket" })
     const client = Layer.mock(AdminClient, {
-      publishAll: () => Effect.succeed({ jobs: [{ id: nobody }], refused: [] }),
+      publishAll: () => Effect.succeed({ jobs: [{ id: nobody }], earlier: [], refused: [] }),
       followJob: () => Stream.fail(ended)
     } as never)
     const failure = yield* Effect.flip(publishAll(Option.none(), Option.none(), false).pipe(Effect.provide(client)))
