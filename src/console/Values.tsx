@@ -71,27 +71,23 @@ export const ComparedValue = ({ other, text }: { readonly text: string; readonly
   )
 }
 
-/**
- * An ordered list of entities. Text that is not a list of ids is shown unchanged. `pictures`: the names of the entities, which are
- * pictures; one without a name does not exist yet.
- */
-export const OrderOf = ({
-  pictures,
-  text
-}: {
-  readonly text: string
-  readonly pictures?: Readonly<Record<string, string>> | undefined
-}) => {
+/** The names of pictures by id. One without a name does not exist yet. */
+type PictureNames = Readonly<Record<string, string>>
+
+const Item = ({ id, pictures }: { readonly id: EntityId; readonly pictures: PictureNames | undefined }) => {
   const t = useWords()
-  const Item = ({ id }: { readonly id: EntityId }) =>
-    pictures !== undefined && pictures[id] === undefined ? (
-      <span class="quiet">{t("A new picture of the store")}</span>
-    ) : (
-      <a href={pageOf(paths.entity, id)}>
-        <bdi>{pictures === undefined ? id : titleOr(t, "media", pictures[id] ?? "")}</bdi>
-      </a>
-    )
-  return Either.match(readIds(text), {
+  return pictures !== undefined && pictures[id] === undefined ? (
+    <span class="quiet">{t("A new picture of the store")}</span>
+  ) : (
+    <a href={pageOf(paths.entity, id)}>
+      <bdi>{pictures === undefined ? id : titleOr(t, "media", pictures[id] ?? "")}</bdi>
+    </a>
+  )
+}
+
+/** An ordered list of entities. Text that is not a list of ids is shown unchanged. `pictures`: all of them are pictures, and have these names. */
+export const OrderOf = ({ pictures, text }: { readonly text: string; readonly pictures?: PictureNames | undefined }) =>
+  Either.match(readIds(text), {
     onLeft: () => <Value text={text} />,
     onRight: (ids) =>
       ids.length === 0 ? (
@@ -100,10 +96,9 @@ export const OrderOf = ({
         <ol>
           {ids.map((id) => (
             <li key={id}>
-              <Item id={id} />
+              <Item id={id} pictures={pictures} />
             </li>
           ))}
         </ol>
       )
   })
-}

@@ -372,7 +372,7 @@ layer(PagesServer, { excludeTestServices: true })("the pages of entities", (it) 
   it("an ordered list is shown as links to entities, other text unchanged", () => {
     const id = "5a0c6b43-5a0f-4d3c-a5d6-2f4f0f5f2f10"
     const shown = (text: string) => renderToString(createElement(OrderOf, { text }))
-    assert.strictEqual(shown(JSON.stringify([id])), `<ol><li><a href="/entity?id=${id}">${id}</a></li></ol>`)
+    assert.strictEqual(shown(JSON.stringify([id])), `<ol><li><a href="/entity?id=${id}"><bdi>${id}</bdi></a></li></ol>`)
     assert.strictEqual(shown("[]"), '<span class="quiet">empty</span>')
     assert.strictEqual(
       shown('["<b>"]'),
