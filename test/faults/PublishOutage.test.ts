@@ -60,7 +60,7 @@ const Unsuspecting = Layer.effect(
   PublicationsRepo,
   Effect.map(PublicationsRepo, (repo) => ({
     ...repo,
-    failsAlone: () => Effect.succeedSome(Timestamp.make("2000-01-01T00:00:00Z"))
+    failsAlone: () => Effect.succeedSome(Timestamp.make("2000-01-01T00:00:00.000000Z"))
   }))
 )
 
