@@ -35,7 +35,7 @@ export class PageRefused extends Data.TaggedError("PageRefused")<{
   readonly typed?: ReadonlyArray<readonly [name: string, value: string]>
 }> {}
 
-/** Makes the refusal of what a store cannot do. `message`: with the placeholder `{store}`. */
+/** Makes the refusal of an action that a store does not support. `message`: has the placeholder `{store}`. */
 export const refusedStore =
   (words: Pick<PageRefused, "title" | "message">) =>
   ({ domain }: { readonly domain: string }) =>

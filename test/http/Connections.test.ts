@@ -179,6 +179,7 @@ describe("clients that do not read their answers", () => {
       const received: Array<Buffer> = []
       socket.on("data", (data) => {
         received.push(data)
+        // The client is slow: it reads at most one buffer in 5 ms. No assertion depends on the time.
         socket.pause()
         setTimeout(() => socket.resume(), 5)
       })

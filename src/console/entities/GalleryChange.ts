@@ -44,7 +44,7 @@ export const joinedIn = (text: string): Joined | undefined => {
   return age === undefined ? undefined : { isNew: age === "new", storeIds: storesIn(stores) }
 }
 
-/** The stores of a list with commas; what is no id is left out. */
+/** Reads a comma-separated list of store ids. It leaves out texts that are not ids. */
 export const storesIn = (text: string): ReadonlyArray<StoreId> =>
   text.split(",").flatMap((each) => Option.toArray(readStoreId(each)))
 
