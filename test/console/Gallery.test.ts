@@ -67,6 +67,24 @@ const revision = ({ actor, stove }: Gallery) =>
     actingAs(actor)
   )
 
+/** The hidden fields of the form that undoes the last change. */
+const undoOf = (answer: Answer) =>
+  sectionsOf(
+    [...galleryIn(answer).matchAll(/<form[\s\S]*?<\/form>/g)]
+      .map(([text]) => text)
+      .find((text) => text.includes("Undo")) ?? assert.fail("no undo"),
+    "/entity/gallery"
+  ).hidden
+
+/** Makes the function that sends a form with this cookie, and opens the page to which it leads. */
+const sendingWith = (cookie: string) => (form: Readonly<Record<string, string>>) =>
+  Effect.gen(function* () {
+    const sent = yield* send(cookie, form)
+    assert.strictEqual(sent.status, 303, sent.text)
+    const [address = ""] = String(sent.headers.get("location")).split("#")
+    return yield* ask(address, { cookie: withNote(cookie, address) })
+  })
+
 layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (it) => {
   it.effect("shows the pictures in order, with their names, places and stores", () =>
     Effect.gen(function* () {
@@ -189,20 +207,7 @@ layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (i
         return { variant, pot: yield* anEntity("media", { alt: "Pot", url: "https://shop.example/pot.jpg" }) }
       }).pipe(actingAs(actor))
       const open = (query = "") => ask(`/entity?id=${variant}${query}`, { cookie })
-      const formOf = (answer: Answer, words: string) =>
-        sectionsOf(
-          [...galleryIn(answer).matchAll(/<form[\s\S]*?<\/form>/g)]
-            .map(([text]) => text)
-            .find((text) => text.includes(words)) ?? assert.fail(`no ${words}`),
-          "/entity/gallery"
-        ).hidden
-      const sendAndOpen = (form: Readonly<Record<string, string>>) =>
-        Effect.gen(function* () {
-          const sent = yield* send(cookie, form)
-          assert.strictEqual(sent.status, 303, sent.text)
-          const [address = ""] = String(sent.headers.get("location")).split("#")
-          return yield* ask(address, { cookie: withNote(cookie, address) })
-        })
+      const sendAndOpen = sendingWith(cookie)
       const before = yield* onProduct
       // The page of a variant without pictures offers to add some.
       assert.match(wordsOf(galleryIn(yield* open())), /There are no pictures\. .*Add pictures/)
@@ -211,13 +216,13 @@ layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (i
       const added = yield* sendAndOpen({ ...hidden, add: pot })
       assert.include(added.text, "<bdi>Pot</bdi> is in the gallery now, and in that of the product: saved as a draft.")
       assert.deepStrictEqual(yield* onProduct, [...before, [pot, 2]])
-      const undone = yield* sendAndOpen(formOf(added, "Undo"))
+      const undone = yield* sendAndOpen(undoOf(added))
       assert.include(undone.text, "<bdi>Pot</bdi> is not in the gallery any more: saved as a draft.")
       assert.deepStrictEqual(yield* onProduct, before)
       // The undo of the undo adds both again.
-      const again = yield* sendAndOpen(formOf(undone, "Undo"))
+      const again = yield* sendAndOpen(undoOf(undone))
       assert.deepStrictEqual(yield* onProduct, [...before, [pot, 2]])
-      yield* sendAndOpen(formOf(again, "Undo"))
+      yield* sendAndOpen(undoOf(again))
 
       // A picture that the product shows on one of the stores is shown on the other one too, until the undo.
       yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
@@ -233,7 +238,7 @@ layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (i
         "<bdi>Front</bdi>: its stores are saved as a draft. The gallery of the product shows it there too."
       )
       assert.deepStrictEqual(yield* onProduct, [[front, 2]])
-      const hiddenAgain = yield* sendAndOpen(formOf(shown, "Undo"))
+      const hiddenAgain = yield* sendAndOpen(undoOf(shown))
       assert.include(hiddenAgain.text, "<bdi>Front</bdi>: its stores are saved as a draft.</p>")
       assert.deepStrictEqual(yield* onProduct, [[front, 1]])
       // A text that no page made joins nothing.
@@ -247,21 +252,7 @@ layer(PagesServer, { excludeTestServices: true })("the gallery of a product", (i
     Effect.gen(function* () {
       const gallery = yield* aGallery
       const { actor, back, cookie, files, front, lid, shop, side, stove } = gallery
-      const undoOf = (answer: Answer) =>
-        sectionsOf(
-          [...galleryIn(answer).matchAll(/<form[\s\S]*?<\/form>/g)]
-            .map(([text]) => text)
-            .find((text) => text.includes("Undo")) ?? assert.fail("no undo"),
-          "/entity/gallery"
-        ).hidden
-      /** Sends a form, and opens the page to which it leads. */
-      const sendAndOpen = (form: Readonly<Record<string, string>>) =>
-        Effect.gen(function* () {
-          const sent = yield* send(cookie, form)
-          assert.strictEqual(sent.status, 303, sent.text)
-          const [address = ""] = String(sent.headers.get("location")).split("#")
-          return yield* ask(address, { cookie: withNote(cookie, address) })
-        })
+      const sendAndOpen = sendingWith(cookie)
       const out = yield* sendAndOpen({ ...(yield* openForm(gallery)), remove: side })
       assert.deepStrictEqual(namesIn(out), ["Front", "Back", "Lid"])
       assert.include(

@@ -23,10 +23,8 @@ import type { ShopifyShop } from "./ShopifyShop.ts"
 
 const newId = mintId(EntityId)
 
-/** A shop with two products and a collection, which the catalog has from a refresh. */
-const aRefreshedShop = Effect.gen(function* () {
-  const { actor, stores } = yield* aMerchant
-  const shop = (yield* ShopifyTestServer).open(token)
+/** A product that the shop's staff creates. */
+const aProductOfStaff = (shop: ShopifyShop) =>
   shop.productSet({
     identifier: { handle: "mug" },
     input: {
@@ -41,7 +39,13 @@ const aRefreshedShop = Effect.gen(function* () {
         }
       ]
     }
-  })
+  }).product ?? assert.fail("no product")
+
+/** A shop with two products and a collection, which the catalog has from a refresh. */
+const aRefreshedShop = Effect.gen(function* () {
+  const { actor, stores } = yield* aMerchant
+  const shop = (yield* ShopifyTestServer).open(token)
+  aProductOfStaff(shop)
   shop.productSet({ identifier: { handle: "bowl" }, input: { title: "Bowl", handle: "bowl" } })
   shop.collectionCreate({ collection: { title: "Sale", handle: "sale" } })
   yield* actingAs(actor)(refreshed)
@@ -99,18 +103,6 @@ const unread = (name: string, key: string) => ({
     message: `In the store, ${name} has the same ${key}, and no refresh has read it. Nothing was changed there. Refresh the store, then decide which values stay, or change the ${key}.`
   }
 })
-
-/** A product that the shop's staff creates. */
-const aProductOfStaff = (shop: ShopifyShop) =>
-  shop.productSet({
-    identifier: { handle: "mug" },
-    input: {
-      title: "Mug",
-      handle: "mug",
-      productOptions: [{ name: "Size", values: [{ name: "S" }] }],
-      variants: [{ price: 5, optionValues: [{ optionName: "Size", name: "S" }], inventoryItem: { sku: "MUG" } }]
-    }
-  }).product ?? assert.fail("no product")
 
 const titlesOf = ({ shop }: RefreshedShop) => [...shop.products.values()].map(({ values }) => values.title)
 
