@@ -97,13 +97,13 @@ export const makeStoreCounts = (
                ) AS causes,
                count(*)::integer AS "causeCount"
         FROM (
-          SELECT o.message, count(*) AS count, row_number() OVER (ORDER BY count(*) DESC, o.message) AS place
+          SELECT o.message, count(*) AS count, row_number() OVER (ORDER BY count(*) DESC, o.message COLLATE "C") AS place
           FROM (${versions(accountId, sql`v.last_publish_error ->> 'message' AS message`, failed)}) o
           WHERE o.message IS NOT NULL
           GROUP BY o.message
         ) g
       ) why
       WHERE s.account_id = ${accountId} AND s.status = 'linked'
-      ORDER BY s.domain, s.id`
+      ORDER BY s.domain COLLATE "C", s.id`
   )
 }

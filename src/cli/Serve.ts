@@ -24,6 +24,7 @@ import { Users } from "../access/Users.ts"
 import { resourceOf } from "../connections/AuthorizationRequest.ts"
 import { setPasswordLink } from "../console/Paths.ts"
 import { layerWatch } from "../database/ClusterNodesRepo.ts"
+import { checkServerSettings } from "../database/ServerSettings.ts"
 import { makeDemoWithUser } from "../demo/DemoUser.ts"
 import { layerWorker as dropsWorker } from "../drops/Drops.ts"
 import { listeningOn } from "../http/BaseUrl.ts"
@@ -132,6 +133,7 @@ const Greeting = (config: AppConfig) =>
       })
       yield* Console.log(greeting(baseUrl, ways))
       yield* Effect.forkScoped((yield* makeStartChecks)(baseUrl))
+      if (Option.isSome(config.databaseUrl)) yield* Effect.forkScoped(checkServerSettings)
     })
   )
 

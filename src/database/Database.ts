@@ -31,6 +31,7 @@ import { type Listen, listenOnPool, listenOnServer, Notifications } from "./Noti
 import { defaultShares, type Shares } from "./RateLimitSemaphores.ts"
 import { Replica, withReplica } from "./Replica.ts"
 import { ServerPools, warnLost } from "./ServerPools.ts"
+import { missingSettings, ServerAnswer, serverQuestion, unsuitability } from "./ServerSettings.ts"
 import { makeEmbeddedClient, makeNodeClient, sessionOf, types } from "./Sessions.ts"
 import { HasSpareConnection } from "./SpareTransaction.ts"
 import { WatchedClient, watchedOf } from "./WatchedClient.ts"
@@ -42,12 +43,8 @@ export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")
   readonly isStarting?: boolean
 }> {}
 
-/** The server is older than the oldest PostgreSQL version that the statements support. */
-export class DatabaseTooOld extends Data.TaggedError("DatabaseTooOld")<{ readonly version: string }> {
-  override get message() {
-    return `The database server is PostgreSQL ${this.version}; this service needs 15 or newer.`
-  }
-}
+/** The server or the database cannot hold a catalog: its version is too old, or its encoding lacks characters. */
+export class DatabaseUnsuitable extends Data.TaggedError("DatabaseUnsuitable")<{ readonly message: string }> {}
 
 /** How to connect to a server. */
 export interface ServerOptions {
@@ -286,30 +283,6 @@ export const connectsAfresh = (url: Redacted.Redacted): Effect.Effect<boolean> =
     }
   })
 
-const ServerRows = Schema.NonEmptyArray(
-  Schema.Struct({
-    number: Schema.Int,
-    version: Schema.String,
-    name: Schema.String,
-    timezone: Schema.String,
-    timeout: Schema.String,
-    hasCitus: Schema.Boolean
-  })
-)
-
-/** The settings that the database lacks and that sessions cannot set for themselves; undefined: none. */
-const missingSettings = ({ name, timeout, timezone }: (typeof ServerRows.Type)[0]): string | undefined => {
-  const missing = [
-    ...(timezone === "UTC" ? [] : ["timezone = 'UTC'"]),
-    ...(timeout === "0" ? ["statement_timeout = '30s'"] : [])
-  ]
-  return missing.length === 0
-    ? undefined
-    : `behind a pooler in transaction mode, a session cannot change its settings, so the database must have them. Run there: ${missing
-        .map((setting) => `ALTER DATABASE "${name}" SET ${setting};`)
-        .join(" ")} Then make the pooler open new connections (RECONNECT).`
-}
-
 const openServer = (options: ServerOptions) =>
   Effect.gen(function* () {
     const place = yield* placeOf(options.url)
@@ -320,13 +293,7 @@ const openServer = (options: ServerOptions) =>
     const result = yield* Effect.tryPromise({
       try: () =>
         new Promise<pg.QueryResult>((resolve, reject) => {
-          pool.query(
-            `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version,
-               current_database() AS name, current_setting('TimeZone') AS timezone, current_setting('statement_timeout') AS timeout,
-               current_setting('citus.shard_count', true) IS NOT NULL AS "hasCitus"`,
-            [],
-            (error, result) => (error ? reject(error) : resolve(result))
-          )
+          pool.query(serverQuestion, [], (error, result) => (error ? reject(error) : resolve(result)))
         }),
       catch: (error) => unreachable(reasonOf(error), isStarting(error))
     }).pipe(
@@ -345,10 +312,9 @@ const openServer = (options: ServerOptions) =>
         )
       })
     )
-    const [server] = yield* Effect.orDie(Schema.decodeUnknown(ServerRows)(result.rows))
-    if (server.number < 150_000) {
-      return yield* new DatabaseTooOld({ version: server.version })
-    }
+    const [server] = yield* Effect.orDie(Schema.decodeUnknown(ServerAnswer)(result.rows))
+    const unsuitable = unsuitability(server)
+    if (unsuitable !== undefined) return yield* new DatabaseUnsuitable({ message: unsuitable })
     pool.isCoordinator = server.hasCitus
     const missing = options.pooler === "transaction" ? missingSettings(server) : undefined
     if (missing !== undefined) return yield* unreachable(missing, false)
@@ -416,7 +382,7 @@ const openEmbedded = (place: string, options: PGliteOptions) =>
  * A PostgreSQL server. Its pools survive restarts of the server, and every wait has a timeout (`Deadlines`). Fails
  * after about 5 s if the server cannot be used.
  */
-export const layerServer = (options: ServerOptions): Layer.Layer<Database, DatabaseUnreachable | DatabaseTooOld> =>
+export const layerServer = (options: ServerOptions): Layer.Layer<Database, DatabaseUnreachable | DatabaseUnsuitable> =>
   Layer.unwrapScoped(openServer(options))
 
 /** Logs that the first start takes a few seconds. */
@@ -480,7 +446,7 @@ export const layerEmbeddedMemory: Layer.Layer<Database, DatabaseUnreachable> = l
 /** The PostgreSQL server if a url is set, otherwise the embedded database. */
 export const layer = (
   settings: Settings
-): Layer.Layer<Database, DatabaseUnreachable | DatabaseTooOld | EmbeddedLock.DatabaseInUse> =>
+): Layer.Layer<Database, DatabaseUnreachable | DatabaseUnsuitable | EmbeddedLock.DatabaseInUse> =>
   Option.match(settings.url, {
     onNone: () => layerEmbedded(settings),
     onSome: (url) => layerServer({ ...settings, url })

@@ -97,7 +97,7 @@ export const makeDropReads = (
         FROM drop d
         CROSS JOIN LATERAL (
           SELECT count(*)::integer AS changes, count(DISTINCT ${changedId(sql)})::integer AS entities,
-                 coalesce(array_agg(DISTINCT c.field ORDER BY c.field), '{}') AS fields
+                 coalesce(array_agg(DISTINCT c.field COLLATE "C" ORDER BY c.field COLLATE "C"), '{}') AS fields
           FROM drop_change c
           LEFT JOIN store s ON s.account_id = ${accountId} AND s.id = c.store_id
           WHERE c.account_id = ${accountId} AND c.drop_id = d.id AND (c.store_id IS NULL OR s.status = 'linked')

@@ -79,32 +79,33 @@ const column = (name: string, type: number) =>
 const field = (text: string) => Buffer.concat([int32(text.length), Buffer.from(text)])
 
 /** Answers every query as PostgreSQL 14 answers `SHOW server_version_num`. */
-const oldServer = listening((socket) => {
-  const ready = message("Z", Buffer.from("I"))
-  socket.once("data", () => {
-    socket.write(Buffer.concat([message("R", int32(0)), ready]))
-    socket.on("data", (data) => {
-      if (data.toString("latin1", 0, 1) === "Q") {
-        socket.write(
-          Buffer.concat([
-            message(
-              "T",
-              int16(6),
-              column("number", 23),
-              ...["version", "name", "timezone", "timeout"].map((name) => column(name, 25)),
-              column("hasCitus", 16)
-            ),
-            message("D", int16(6), ...["140011", "14.11", "catalog", "UTC", "0", "f"].map(field)),
-            message("C", Buffer.from("SELECT 1\0")),
-            ready
-          ])
-        )
-      } else {
-        socket.end()
-      }
+const serverWith = (number: string, version: string, encoding: string) =>
+  listening((socket) => {
+    const ready = message("Z", Buffer.from("I"))
+    socket.once("data", () => {
+      socket.write(Buffer.concat([message("R", int32(0)), ready]))
+      socket.on("data", (data) => {
+        if (data.toString("latin1", 0, 1) === "Q") {
+          socket.write(
+            Buffer.concat([
+              message(
+                "T",
+                int16(7),
+                column("number", 23),
+                ...["version", "encoding", "name", "timezone", "timeout"].map((name) => column(name, 25)),
+                column("hasCitus", 16)
+              ),
+              message("D", int16(7), ...[number, version, encoding, "catalog", "UTC", "0", "f"].map(field)),
+              message("C", Buffer.from("SELECT 1\0")),
+              ready
+            ])
+          )
+        } else {
+          socket.end()
+        }
+      })
     })
   })
-})
 
 describe("Database.layerServer, refused", () => {
   it.scopedLive("by a closed port", () =>
@@ -132,10 +133,22 @@ describe("Database.layerServer, refused", () => {
 
   it.scopedLive("by an old server", () =>
     Effect.gen(function* () {
-      const port = yield* oldServer
+      const port = yield* serverWith("140011", "14.11", "UTF8")
       const error = yield* refusal(at(port))
-      assert.strictEqual(error._tag, "DatabaseTooOld")
+      assert.strictEqual(error._tag, "DatabaseUnsuitable")
       assert.strictEqual(error.message, "The database server is PostgreSQL 14.11; this service needs 15 or newer.")
+    })
+  )
+
+  it.scopedLive("by a database that cannot hold all characters", () =>
+    Effect.gen(function* () {
+      const port = yield* serverWith("150006", "15.6", "LATIN1")
+      const error = yield* refusal(at(port))
+      assert.strictEqual(error._tag, "DatabaseUnsuitable")
+      assert.strictEqual(
+        error.message,
+        "The database catalog has the encoding LATIN1; this service needs UTF8. Create another database, with ENCODING 'UTF8' TEMPLATE template0, and name it in DATABASE_URL."
+      )
     })
   )
 
