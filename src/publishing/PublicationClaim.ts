@@ -1,10 +1,9 @@
 import { type Effect, Schema } from "effect"
 import { HistoryActor } from "../drafts/History.ts"
 import { AccountId, DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
-import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { PublicationContent } from "./PublicationContent.ts"
-import { type AttemptOutcome, answeredOutcomes } from "./PublicationRecord.ts"
+import { AttemptError, type AttemptOutcome, answeredOutcomes } from "./PublicationRecord.ts"
 
 /** The limits of one claim. */
 export interface ClaimRequest {
@@ -43,7 +42,7 @@ export const ClaimedPublication = Schema.Struct({
   /** Until when publishes to the store waited last, because its platform did not answer. */
   outageUntil: Schema.NullOr(Timestamp),
   /** The error of the last attempt. */
-  error: Schema.NullOr(PublishError)
+  error: Schema.NullOr(AttemptError)
 })
 export type ClaimedPublication = typeof ClaimedPublication.Type
 

@@ -14,6 +14,7 @@ import { makeClaimPublications, makeClaimWrites } from "./PublicationClaims.sql.
 import type { KnownVersion, MemberVersion, PublicationContent } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.sql.ts"
 import type {
+  AttemptError,
   FailedPublication,
   FailuresBefore,
   OpenPublication,
@@ -40,7 +41,7 @@ export interface NewPublication {
   /** The job that requests the publish and counts its failure; null: no such job. */
   readonly jobId: JobId | null
   /** Why the publish waits from the begin on; null: it does not. */
-  readonly error: PublishError | null
+  readonly error: AttemptError | null
   /** Versions that had another open publication are left out. null: they are not known. */
   readonly failuresBefore: FailuresBefore | null
 }
@@ -82,7 +83,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     /** Inserts a publication. Call it in the transaction that makes the versions pending, with all its entities locked. */
     readonly insert: (accountId: AccountId, publication: NewPublication) => Effect.Effect<void>
     /** Why publishes to a store wait now. None: its platform has answered, or its next call is due. */
-    readonly outage: (accountId: AccountId, storeId: StoreId) => Effect.Effect<Option.Option<PublishError>>
+    readonly outage: (accountId: AccountId, storeId: StoreId) => Effect.Effect<Option.Option<AttemptError>>
     /** The newest pending publication of an entity to a store. */
     readonly newest: (
       accountId: AccountId,
@@ -167,7 +168,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     readonly postpone: (
       claimed: ClaimedPublication,
       end: AttemptEnd,
-      error: PublishError,
+      error: AttemptError,
       delaySeconds: number,
       options?: { readonly isCounted: boolean }
     ) => Effect.Effect<boolean>
@@ -179,7 +180,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     readonly meetOutage: (
       claimed: ClaimedPublication,
       end: AttemptEnd,
-      error: PublishError,
+      error: AttemptError,
       delaySeconds: number
     ) => Effect.Effect<boolean>
     /**

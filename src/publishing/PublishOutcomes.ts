@@ -21,9 +21,9 @@ import {
   toFollowingContents,
   toTakenBackContent
 } from "./PublicationContent.ts"
-import type { AttemptOutcome, PublishAttempt } from "./PublicationRecord.ts"
+import { type AttemptError, type AttemptOutcome, type PublishAttempt, toShownError } from "./PublicationRecord.ts"
 import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
-import { countAttempts, interrupted, isDelayedFor, outcomeUnknown, toDelayedError } from "./PublishFailures.ts"
+import { countAttempts, interrupted, outcomeUnknown, toDelayedError, wasDelayed } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
 import { loseGonePictures } from "./VariantPicture.ts"
@@ -260,10 +260,11 @@ export const makePostponePublication = (options: PublishingOptions) =>
     const saveDelayed = (
       { accountId, storeId }: ClaimedPublication,
       entityIds: ReadonlyArray<EntityId>,
-      error: PublishError,
+      delayed: AttemptError,
       saveAttempt: Effect.Effect<boolean>
     ) =>
       Effect.gen(function* () {
+        const error = toShownError(delayed)
         yield* importLock.shareDuringImport(accountId)
         const locked = yield* drafts.lock(accountId, entityIds, [])
         if (!(yield* saveAttempt)) return false
@@ -301,15 +302,14 @@ export const makePostponePublication = (options: PublishingOptions) =>
         isAlone: boolean,
         entityIds: ReadonlyArray<EntityId>
       ) => {
-        const limit = isAlone ? options.aloneLimit : options.outageLimit
-        const error = toDelayedError(failure, limit)
+        const error = toDelayedError(failure, isAlone, options)
         const pause = Math.max(growing(claimed.attempts), ended.reason === "suspended" ? longest : 0)
         const save = (delaySeconds: number) => {
           const saveAttempt = isAlone
             ? repo.postpone(claimed, ended, error, delaySeconds, { isCounted: false })
             : repo.meetOutage(claimed, ended, error, delaySeconds)
           // Only once for each limit, because the versions keep the error, and each write takes locks.
-          return isDelayedFor(claimed, limit) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
+          return wasDelayed(claimed, isAlone) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
         }
         return end(save, ended.outcome, error, Math.min(outageFactor * longest, pause))
       }

@@ -29,7 +29,7 @@ import {
   pinDraft,
   toRepublishedContent
 } from "./PublicationContent.ts"
-import type { FailuresBefore } from "./PublicationRecord.ts"
+import { type FailuresBefore, toShownError } from "./PublicationRecord.ts"
 import { type NewestPublication, type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 import type { PublishSignal } from "./PublishSignal.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
@@ -210,7 +210,9 @@ const makeSaveRequest = Effect.gen(function* () {
         locked,
         [...republications.map((each) => each.entityId), ...publishedIds].flatMap((id) => [
           CatalogChange.RequestPublish({ entityId: id, storeId }),
-          ...Option.toArray(outage).map((error) => CatalogChange.DelayPublish({ entityId: id, storeId, error }))
+          ...Option.toArray(outage).map((error) =>
+            CatalogChange.DelayPublish({ entityId: id, storeId, error: toShownError(error) })
+          )
         ]),
         Effect.gen(function* () {
           yield* Effect.forEach([...republications, publication], (each) => repo.insert(accountId, each))
