@@ -9,7 +9,14 @@ import type { PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { makePendingScans } from "./PendingScans.ts"
 import { makePublicationCancels } from "./PublicationCancels.sql.ts"
-import type { AttemptEnd, BeginAttempts, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
+import type {
+  AttemptEnd,
+  BeginAttempts,
+  ClaimedPublication,
+  ClaimRequest,
+  SilentPublication,
+  UnclaimedStore
+} from "./PublicationClaim.ts"
 import { makeClaimPublications, makeClaimWrites } from "./PublicationClaims.sql.ts"
 import type { KnownVersion, MemberVersion, PublicationContent } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.sql.ts"
@@ -25,6 +32,7 @@ import type {
   QueuePlace
 } from "./PublicationRecord.ts"
 import { makePublicationRequests } from "./PublicationRequests.sql.ts"
+import { makeUnclaimed } from "./UnclaimedPublications.sql.ts"
 
 /** A publication to insert. */
 export interface NewPublication {
@@ -160,6 +168,19 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
      * after each transaction that claimed some: on a cluster there is one for each account.
      */
     readonly claim: (request: ClaimRequest, begin?: BeginAttempts) => Effect.Effect<ReadonlyArray<ClaimedPublication>>
+    /**
+     * Stores on other platforms than these whose first publication is due, and of which no process holds any. At most 1,000, of all
+     * accounts.
+     */
+    readonly unclaimed: (platforms: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<UnclaimedStore>>
+    /** The first pending publications of a store that no attempt holds, and whose versions do not say why they wait. */
+    readonly silent: (
+      accountId: AccountId,
+      storeId: StoreId,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<SilentPublication>>
+    /** Saves why a pending publication waits. False: an attempt holds it, or it has ended. */
+    readonly sayWhy: (accountId: AccountId, id: PublicationId, error: AttemptError) => Effect.Effect<boolean>
     /** Extends the lease. False: this attempt does not hold the claim any more. */
     readonly renew: (claimed: ClaimedPublication, leaseSeconds: number) => Effect.Effect<boolean>
     /** Replaces the content of the publication. False: as for `renew`. */
@@ -311,6 +332,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
         ...makePublicationCancels(sql),
         claim: makeClaimPublications(sql, holder, hints),
         ...makeClaimWrites(sql, hints),
+        ...makeUnclaimed(sql),
         ...makePublicationOutcomes(sql)
       }
     })
