@@ -15,7 +15,7 @@ export class AddedPlatforms extends Context.Reference<AddedPlatforms>()("catalog
 /** A module of PLATFORM_MODULES that cannot be used. `message` is one line that names the setting and the module. */
 export class BadPlatformModule extends Data.TaggedError("BadPlatformModule")<{ readonly message: string }> {}
 
-const namePattern = /^[a-z][a-z0-9-]{0,39}$/
+const namePattern = /^[a-z][a-z0-9-]{0,31}$/
 
 /** The properties of an adapter that must be there, with the types of their values. */
 const required: Readonly<Record<Exclude<keyof PlatformAdapter, "isDefaultChannel">, string>> = {
@@ -50,7 +50,7 @@ const misfitOf = (adapter: unknown): string | undefined => {
   const name = String(adapter.name)
   return namePattern.test(name) && name !== filesOnly
     ? undefined
-    : `exports an adapter with a name that is \`${filesOnly}\`, or not of lower-case letters, digits and hyphens`
+    : `exports an adapter with a name that is \`${filesOnly}\`, longer than 32 characters, or not of lower-case letters, digits and hyphens`
 }
 
 const isAdapter = (adapter: unknown): adapter is PlatformAdapter => misfitOf(adapter) === undefined

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 /**
  * Why a platform gave no usable answer. `suspended`: calls are paused, because the platform failed many times in a row.
  * `nonsense`: the answer is HTML, an incomplete body, or unexpected JSON. `missing`: this process has no adapter for the platform.
- * `processing`: the platform takes no changes of a file before it has processed it.
+ * `processing`: the platform takes no changes of a file before it has processed it. `defect`: the adapter died.
  */
 export const PlatformFailure = Schema.Literal(
   "throttled",
@@ -13,7 +13,8 @@ export const PlatformFailure = Schema.Literal(
   "nonsense",
   "suspended",
   "processing",
-  "missing"
+  "missing",
+  "defect"
 )
 export type PlatformFailure = typeof PlatformFailure.Type
 
@@ -25,7 +26,8 @@ const failures: Readonly<Record<PlatformFailure, string>> = {
   nonsense: "its answer is not valid",
   suspended: "it failed several times in a row, so calls are paused for a moment",
   processing: "it still processes the file",
-  missing: "this process has no adapter for it"
+  missing: "this process has no adapter for it",
+  defect: "its adapter failed unexpectedly (the service's log names the cause)"
 }
 
 /** The store's platform cannot be used now. Nothing was changed there. */

@@ -1,5 +1,6 @@
 import { Cause, Context, Duration, Effect, Layer, Option, Predicate, type Scope, Stream } from "effect"
 import { filesOnly } from "../model/Store.ts"
+import { boundCalls } from "./BoundedCalls.ts"
 import { nonePlatform } from "./NonePlatform.ts"
 import type { PlatformAdapter, PlatformDescription } from "./PlatformAdapter.ts"
 import { PlatformClient, type PlatformStore } from "./PlatformClient.ts"
@@ -17,6 +18,12 @@ export class PlatformRegistry extends Context.Tag("catalog/PlatformRegistry")<
     readonly whyMissing: (platform: string) => string | undefined
   }
 >() {}
+
+/** The platforms whose stores this process can call. */
+export const callablePlatforms = ({ all }: PlatformRegistry["Type"]): ReadonlyArray<string> => [
+  filesOnly,
+  ...all.map(({ name }) => name)
+]
 
 const missing = new PlatformUnavailable({ reason: "missing" })
 
@@ -83,7 +90,8 @@ const makeClient = <R>({ make, name }: PlatformAdapter<R>): Effect.Effect<Platfo
       onTimeout: () => cannot(`\`make\` did not end within ${Duration.format(makeLimit)}`)
     }),
     Effect.flatten,
-    Effect.filterOrElse(Predicate.isRecord, () => cannot("`make` gives no client"))
+    Effect.filterOrElse(Predicate.isRecord, () => cannot("`make` gives no client")),
+    Effect.map((client) => boundCalls(name, client))
   )
 }
 

@@ -5,6 +5,7 @@ import { asBackground } from "../database/Deadlines.ts"
 import { allAccounts } from "../database/PlannerHints.ts"
 import { findAll, findSingle } from "../database/Rows.ts"
 import { AccountId, StoreId, UserId, WebhookId } from "../model/Ids.ts"
+import { callablePlatforms, PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { SecretBox } from "../stores/SecretBox.ts"
 
 /** Maximum number of saved secrets of each kind that a start decrypts. */
@@ -26,6 +27,7 @@ const SavedSecret = Schema.Struct({
 export const makeStartChecks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const box = yield* SecretBox
+  const platforms = callablePlatforms(yield* PlatformRegistry)
 
   const readSecrets = findAll(SavedSecret)(
     () => sql`
@@ -65,8 +67,27 @@ export const makeStartChecks = Effect.gen(function* () {
           )
     )
 
+  const countUncallable = findAll(Schema.Struct({ platform: Schema.String, count: Schema.Int }))(
+    () => sql`
+      SELECT s.platform, count(*)::integer AS count FROM store s
+      WHERE s.status = 'linked' AND s.platform <> ALL(${platforms}::text[])
+      GROUP BY s.platform ORDER BY s.platform ${sql.literal(allAccounts)}`
+  )
+
+  const checkPlatforms = Effect.flatMap(countUncallable(), (missing) =>
+    missing.length === 0
+      ? Effect.void
+      : Effect.logWarning(
+          `This process has no adapter for platforms of linked stores: ${missing
+            .map(({ count, platform }) => `${platform} (${count} ${count === 1 ? "store" : "stores"})`)
+            .join(
+              ", "
+            )}. It sends nothing to these stores, and refuses to publish to them or to read them. All processes on this database need the same PLATFORM_MODULES.`
+        )
+  )
+
   return (baseUrl: string): Effect.Effect<void> =>
-    Effect.all([checkSecrets, checkAddress(baseUrl)], { discard: true }).pipe(
+    Effect.all([checkSecrets, checkAddress(baseUrl), checkPlatforms], { discard: true }).pipe(
       asBackground,
       Effect.catchAllCause((cause) => Effect.logDebug("The settings could not be compared with the database", cause))
     )

@@ -1,9 +1,8 @@
 import { Effect, Ref } from "effect"
 import type { MemorySlices, MemoryState } from "../database/MemoryStore.memory.ts"
 import type { AccountId, PublicationId, StoreId } from "../model/Ids.ts"
-import type { PublishError } from "../model/PublishState.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
-import type { PublicationState, PublishAttempt } from "./PublicationRecord.ts"
+import type { AttemptError, PublicationState, PublishAttempt } from "./PublicationRecord.ts"
 import type { NewPublication } from "./PublicationsRepo.ts"
 
 /** A publication and its state in the queue. Times are in milliseconds since 1970. */
@@ -22,7 +21,7 @@ export interface MemoryPublication extends NewPublication {
 /** The last outage of a store, as the columns of `store` have it. Times are in milliseconds since 1970. */
 interface MemoryOutage {
   readonly until: number
-  readonly error: PublishError | null
+  readonly error: AttemptError | null
   readonly metBy: PublicationId | null
   readonly aloneSince: number | null
 }

@@ -6,7 +6,7 @@ import { EntityId, type JobId, nilUuid, type StoreId } from "../model/Ids.ts"
 import { StoresRepo } from "../stores/StoresRepo.ts"
 import type { PendingEntity } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
-import { makeWhyUnpublishable, type PublishRequests } from "./PublishRequests.ts"
+import { type PublishRequests, whyNeverPublishable } from "./PublishRequests.ts"
 
 /** A position in the list of a store's unpublished drafts. Products come first, then the kinds that refer to products. */
 export const PendingPlace = Schema.Struct({ part: Schema.Literal("products", "others"), after: EntityId })
@@ -36,7 +36,6 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
   Effect.gen(function* () {
     const repo = yield* PublicationsRepo
     const stores = yield* StoresRepo
-    const whyUnpublishable = yield* makeWhyUnpublishable
 
     const findStore = (storeId: StoreId) =>
       Effect.gen(function* () {
@@ -50,7 +49,7 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
         const refused: Array<RequestedBatch["refused"][number]> = []
         let requested = 0
         for (const entity of batch) {
-          const answer = yield* Effect.either(requestDraft(entity.id, storeId, { jobId }))
+          const answer = yield* Effect.either(requestDraft(entity.id, storeId, { jobId, isInBackground: true }))
           if (Either.isRight(answer)) {
             if (answer.right.outcome !== "nothing_to_publish") requested++
           } else if (answer.left._tag === "ValidationFailed") refused.push({ ...entity, message: answer.left.reasons })
@@ -62,7 +61,7 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
 
     const findPublishable = (storeId: StoreId) =>
       Effect.gen(function* () {
-        const refusal = whyUnpublishable(yield* findStore(storeId))
+        const refusal = whyNeverPublishable(yield* findStore(storeId))
         if (refusal !== undefined) return yield* ValidationFailed.at("store_id", refusal)
       })
 
@@ -120,7 +119,7 @@ export const makePendingRequests = ({ requestDraft }: PublishRequests) =>
       let adopted = 0
       for (const kind of adoptionOrder)
         for (const { accountId, entityId, storeId } of yield* repo.orphans(kind))
-          adopted += yield* requestDraft(entityId, storeId).pipe(
+          adopted += yield* requestDraft(entityId, storeId, { isInBackground: true }).pipe(
             Effect.provideService(CurrentActor, { _tag: "Cli", accountId }),
             Effect.as(1),
             Effect.catchAll((refusal) =>

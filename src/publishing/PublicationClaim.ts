@@ -1,10 +1,9 @@
 import { type Effect, Schema } from "effect"
 import { HistoryActor } from "../drafts/History.ts"
 import { AccountId, DropId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
-import { PublishError } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { PublicationContent } from "./PublicationContent.ts"
-import { type AttemptOutcome, answeredOutcomes } from "./PublicationRecord.ts"
+import { AttemptError, type AttemptOutcome, answeredOutcomes } from "./PublicationRecord.ts"
 
 /** The limits of one claim. */
 export interface ClaimRequest {
@@ -15,7 +14,24 @@ export interface ClaimRequest {
   readonly leaseSeconds: number
   /** Claim only these publications; null: any. */
   readonly only: ReadonlyArray<PublicationId> | null
+  /** Claim only publications to stores on these platforms. Absent: on any. */
+  readonly platforms?: ReadonlyArray<string>
 }
+
+/** A store with due publications that no process claims. `id`: the first of them, with its number of attempts. */
+export const UnclaimedStore = Schema.Struct({
+  accountId: AccountId,
+  storeId: StoreId,
+  domain: Schema.String,
+  platform: Schema.String,
+  id: PublicationId,
+  attempts: Schema.Int
+})
+export type UnclaimedStore = typeof UnclaimedStore.Type
+
+/** A publication that waits, and whose versions do not say why. */
+export const SilentPublication = Schema.Struct({ id: PublicationId, entityId: EntityId, content: PublicationContent })
+export type SilentPublication = typeof SilentPublication.Type
 
 /** A publication that one attempt has claimed until the lease expires. */
 export const ClaimedPublication = Schema.Struct({
@@ -43,7 +59,7 @@ export const ClaimedPublication = Schema.Struct({
   /** Until when publishes to the store waited last, because its platform did not answer. */
   outageUntil: Schema.NullOr(Timestamp),
   /** The error of the last attempt. */
-  error: Schema.NullOr(PublishError)
+  error: Schema.NullOr(AttemptError)
 })
 export type ClaimedPublication = typeof ClaimedPublication.Type
 

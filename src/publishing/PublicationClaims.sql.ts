@@ -12,6 +12,7 @@ import { AccountId, PublicationId, StoreId } from "../model/Ids.ts"
 import { delayedCode } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
+import { makeCanPublish, makeIsDue } from "./DuePublications.sql.ts"
 import {
   type AttemptEnd,
   type BeginAttempts,
@@ -28,22 +29,9 @@ const Limits = Schema.Struct({
   accountId: Schema.NullOr(AccountId),
   limit: Schema.Int,
   maxPerStore: Schema.Int,
-  only: Schema.NullOr(Schema.Array(PublicationId))
+  only: Schema.NullOr(Schema.Array(PublicationId)),
+  platforms: Schema.optional(Schema.Array(Schema.String))
 })
-
-/** A publication `p` that no attempt holds, and that can be attempted now. `accountId`: its account. */
-const makeIsDue = (sql: SqlClient) => (accountId: Fragment) =>
-  sql`
-  p.state = 'pending' AND p.next_attempt_at <= app_now() AND (p.lease_until IS NULL OR p.lease_until <= app_now())
-  AND NOT EXISTS (
-    SELECT FROM publication q
-    WHERE q.account_id = ${accountId} AND q.store_id = p.store_id AND q.state = 'pending'
-      AND q.sequence < p.sequence AND q.brings && p.brings
-  )`
-
-/** A linked store `s` whose publishes do not wait for the end of an outage. */
-const makeCanPublish = (sql: SqlClient) =>
-  sql`s.status = 'linked' AND (s.outage_until IS NULL OR s.outage_until <= app_now())`
 
 /** The linked stores with pending publications, of all accounts of a server. */
 const makeWaitingStores = (sql: SqlClient) =>
@@ -110,7 +98,7 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
   return SqlSchema.findAll({
     Request: Limits,
     Result: Due,
-    execute: ({ accountId, limit, maxPerStore, only }) => {
+    execute: ({ accountId, limit, maxPerStore, only, platforms }) => {
       const account = accountId === null ? sql.literal("w.account_id") : sql`${accountId}`
       const dueOfStore = sql`
           SELECT p.account_id, p.store_id, p.id, p.sequence, p.asked_at
@@ -125,7 +113,7 @@ const makeFindDue = (sql: SqlClient, isDistributed: boolean) => {
         SELECT c.account_id, c.id, c.store_id, c.sequence, c.asked_at,
                row_number() OVER (PARTITION BY c.account_id, c.store_id ORDER BY c.sequence) AS place
         FROM waiting w
-        JOIN store s ON s.account_id = ${account} AND s.id = w.store_id AND ${canPublish}
+        JOIN store s ON s.account_id = ${account} AND s.id = w.store_id AND ${canPublish(platforms)}
         JOIN import_lock l ON l.account_id = ${account} AND l.run_id IS NULL
         CROSS JOIN LATERAL (
           SELECT count(*) AS count FROM publication b
@@ -166,10 +154,11 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       claims: Schema.Array(Schema.String),
       places: Schema.Array(Schema.Number),
       maxPerStore: Schema.Int,
-      leaseSeconds: Schema.Number
+      leaseSeconds: Schema.Number,
+      platforms: Schema.optional(Schema.Array(Schema.String))
     }),
     Result: ClaimedPublication,
-    execute: ({ accountId, claims, ids, leaseSeconds, maxPerStore, places }) => sql`
+    execute: ({ accountId, claims, ids, leaseSeconds, maxPerStore, places, platforms }) => sql`
       UPDATE publication t
       SET claim = n.claim, lease_until = app_now() + ${leaseSeconds}::float8 * interval '1 second',
           claimed_by = ${holder}, attempts = t.attempts + 1, lost = t.lost + (t.claim IS NOT NULL)::integer
@@ -179,7 +168,7 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
         SELECT p.id
         FROM unnest(${ids}::uuid[], ${places}::integer[]) AS d (id, place)
         JOIN publication p ON p.account_id = ${accountId} AND p.id = d.id
-        JOIN store s ON s.account_id = ${accountId} AND s.id = p.store_id AND ${canPublish}
+        JOIN store s ON s.account_id = ${accountId} AND s.id = p.store_id AND ${canPublish(platforms)}
         JOIN import_lock l ON l.account_id = ${accountId} AND l.run_id IS NULL
         WHERE ${isDue(sql`${accountId}`)} AND d.place <= ${maxPerStore} - (
           SELECT count(*) FROM publication b
@@ -227,7 +216,11 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
       }
     )
 
-  return (accountId: AccountId, found: ReadonlyArray<typeof Due.Type>, { leaseSeconds, maxPerStore }: ClaimRequest) =>
+  return (
+    accountId: AccountId,
+    found: ReadonlyArray<typeof Due.Type>,
+    { leaseSeconds, maxPerStore, platforms }: ClaimRequest
+  ) =>
     Effect.gen(function* () {
       const due = found.some(({ isLocked }) => !isLocked) ? yield* lockStores(accountId, found) : found
       const claimed = yield* take({
@@ -236,7 +229,8 @@ const makeClaimOfAccount = (sql: SqlClient, holder: string) => {
         claims: due.map(() => crypto.randomUUID()),
         places: due.map(({ place }) => place),
         leaseSeconds,
-        maxPerStore
+        maxPerStore,
+        platforms
       })
       if (claimed.length > 0) yield* beginAttempts(accountId, claimed)
       return claimed

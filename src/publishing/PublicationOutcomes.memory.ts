@@ -5,7 +5,7 @@ import { isDelayed } from "../model/PublishState.ts"
 import { fromMillis } from "../model/Timestamp.ts"
 import { isOpen, lineOf, type MemoryPublication, publicationsOf } from "./MemoryPublication.memory.ts"
 import type { PublicationOutcomes } from "./PublicationOutcomes.sql.ts"
-import { type FailedPublication, keptDays } from "./PublicationRecord.ts"
+import { type FailedPublication, keptDays, toShownError } from "./PublicationRecord.ts"
 
 /** Reads publications, their outcomes and outages, and deletes old publications. */
 export const makePublicationOutcomes = (store: Ref.Ref<MemoryState>): PublicationOutcomes => ({
@@ -24,7 +24,7 @@ export const makePublicationOutcomes = (store: Ref.Ref<MemoryState>): Publicatio
         [...line].reverse().flatMap(({ error, storeId }) => {
           const outage = outages?.get(storeId)
           const why = isDelayed(error) ? error : outage?.metBy === null ? null : (outage?.error ?? null)
-          return why === null ? [] : [[storeId, why] as const]
+          return why === null ? [] : [[storeId, toShownError(why)] as const]
         })
       )
     }),
@@ -43,7 +43,7 @@ export const makePublicationOutcomes = (store: Ref.Ref<MemoryState>): Publicatio
           attempts: each.attempts.length,
           requestedAt: fromMillis(each.requestedAt),
           finishedAt: each.finishedAt === null ? null : fromMillis(each.finishedAt),
-          error: each.error
+          error: each.error === null ? null : toShownError(each.error)
         }))
     }),
   contents: (accountId, ids) =>

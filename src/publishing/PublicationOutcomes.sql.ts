@@ -7,7 +7,7 @@ import { orDie } from "../database/SqlErrors.ts"
 import { AccountId, type EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { delayedCode, PublishError } from "../model/PublishState.ts"
 import { PublicationContent } from "./PublicationContent.ts"
-import { FailedPublication, keptDays, PublicationRecord, PublishAttempt } from "./PublicationRecord.ts"
+import { AttemptError, FailedPublication, keptDays, PublicationRecord, PublishAttempt } from "./PublicationRecord.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 /** Maximum number of publications that one statement deletes. */
@@ -73,7 +73,7 @@ export const makePublicationOutcomes = (sql: SqlClient): PublicationOutcomes => 
       ORDER BY a.ordinal`
   )
 
-  const outage = findOne(Schema.Struct({ error: PublishError }))(
+  const outage = findOne(Schema.Struct({ error: AttemptError }))(
     (accountId: AccountId, storeId: StoreId) => sql`
       SELECT s.outage_error AS error FROM store s
       WHERE s.account_id = ${accountId} AND s.id = ${storeId} AND s.outage_until > app_now()

@@ -35,6 +35,19 @@ export type PendingCount = typeof PendingCount.Type
 export const PendingEntity = Schema.Struct({ id: EntityId, kind: EntityKind, title: Schema.String })
 export type PendingEntity = typeof PendingEntity.Type
 
+/**
+ * The error of an attempt, as its publication and its store have it. `isAlone`: whether only this publish waits, or all publishes to the
+ * store. Absent: the publish does not wait, or an earlier version of the service has saved it.
+ */
+export const AttemptError = Schema.Struct({
+  ...PublishError.fields,
+  isAlone: Schema.optionalWith(Schema.Boolean, { exact: true })
+})
+export type AttemptError = typeof AttemptError.Type
+
+/** The part of an attempt's error that versions have, and that people read. */
+export const toShownError = ({ code, message }: AttemptError): PublishError => ({ code, message })
+
 /** One attempt of a publication. */
 export const PublishAttempt = Schema.Struct({
   startedAt: Timestamp,

@@ -7,20 +7,14 @@ import { cancelledCode, delayOf, isDelayed } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
-import {
-  hasEarlier,
-  isOpen,
-  isUntil,
-  lineOf,
-  type MemoryPublication,
-  publicationsOf
-} from "./MemoryPublication.memory.ts"
+import { isOpen, isUntil, lineOf, type MemoryPublication, publicationsOf } from "./MemoryPublication.memory.ts"
 import { makePublicationCancels } from "./PublicationCancels.memory.ts"
 import { type AttemptEnd, type ClaimedPublication, type ClaimRequest, isAnswered } from "./PublicationClaim.ts"
 import { includedIds, toMemberVersion } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.memory.ts"
 import type { PublishAttempt } from "./PublicationRecord.ts"
 import { type PublicationRequests, PublicationsRepo } from "./PublicationsRepo.ts"
+import { isDue, makeUnclaimed } from "./UnclaimedPublications.memory.ts"
 
 /** The in-memory repository. It passes the same contract suite as `layer`. */
 export const layerPublicationsRepoMemory = Layer.effect(
@@ -31,6 +25,7 @@ export const layerPublicationsRepoMemory = Layer.effect(
     ...makePublicationCancels(store),
     claim: makeClaim(store),
     ...makeClaimWrites(store),
+    ...makeUnclaimed(store),
     ...makePublicationOutcomes(store)
   }))
 )
@@ -214,22 +209,15 @@ const makePendingScans = (
     )
 })
 
-const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: number) =>
-  isOpen(publication) &&
-  account.stores.has(publication.storeId) &&
-  (account.outages.get(publication.storeId)?.until ?? 0) <= millis &&
-  account.lockedBy === null &&
-  publication.nextAttemptAt <= millis &&
-  publication.leaseUntil <= millis &&
-  !hasEarlier(account.publications, publication)
-
 /** Due publications within the limit of each store, with their positions in the store's queue. */
-const rankDue = (account: MemoryAccount, { maxPerStore, only }: ClaimRequest, millis: number) => {
+const rankDue = (account: MemoryAccount, { maxPerStore, only, platforms }: ClaimRequest, millis: number) => {
   const running = new Map<StoreId, number>()
   for (const { leaseUntil, storeId } of account.publications)
     if (leaseUntil > millis) running.set(storeId, (running.get(storeId) ?? 0) + 1)
   const due = account.publications.filter(
-    (publication) => isDue(account, publication, millis) && (only === null || only.includes(publication.id))
+    (publication) =>
+      isDue(account, publication, millis, (platform) => platforms?.includes(platform) ?? true) &&
+      (only === null || only.includes(publication.id))
   )
   return Object.values(Arr.groupBy(due, ({ storeId }) => storeId)).flatMap((ofStore) => {
     const [{ storeId }] = ofStore

@@ -9,11 +9,19 @@ import type { PublishError } from "../model/PublishState.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { makePendingScans } from "./PendingScans.ts"
 import { makePublicationCancels } from "./PublicationCancels.sql.ts"
-import type { AttemptEnd, BeginAttempts, ClaimedPublication, ClaimRequest } from "./PublicationClaim.ts"
+import type {
+  AttemptEnd,
+  BeginAttempts,
+  ClaimedPublication,
+  ClaimRequest,
+  SilentPublication,
+  UnclaimedStore
+} from "./PublicationClaim.ts"
 import { makeClaimPublications, makeClaimWrites } from "./PublicationClaims.sql.ts"
 import type { KnownVersion, MemberVersion, PublicationContent } from "./PublicationContent.ts"
 import { makePublicationOutcomes } from "./PublicationOutcomes.sql.ts"
 import type {
+  AttemptError,
   FailedPublication,
   FailuresBefore,
   OpenPublication,
@@ -24,6 +32,7 @@ import type {
   QueuePlace
 } from "./PublicationRecord.ts"
 import { makePublicationRequests } from "./PublicationRequests.sql.ts"
+import { makeUnclaimed } from "./UnclaimedPublications.sql.ts"
 
 /** A publication to insert. */
 export interface NewPublication {
@@ -40,7 +49,7 @@ export interface NewPublication {
   /** The job that requests the publish and counts its failure; null: no such job. */
   readonly jobId: JobId | null
   /** Why the publish waits from the begin on; null: it does not. */
-  readonly error: PublishError | null
+  readonly error: AttemptError | null
   /** Versions that had another open publication are left out. null: they are not known. */
   readonly failuresBefore: FailuresBefore | null
 }
@@ -82,7 +91,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     /** Inserts a publication. Call it in the transaction that makes the versions pending, with all its entities locked. */
     readonly insert: (accountId: AccountId, publication: NewPublication) => Effect.Effect<void>
     /** Why publishes to a store wait now. None: its platform has answered, or its next call is due. */
-    readonly outage: (accountId: AccountId, storeId: StoreId) => Effect.Effect<Option.Option<PublishError>>
+    readonly outage: (accountId: AccountId, storeId: StoreId) => Effect.Effect<Option.Option<AttemptError>>
     /** The newest pending publication of an entity to a store. */
     readonly newest: (
       accountId: AccountId,
@@ -159,6 +168,19 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
      * after each transaction that claimed some: on a cluster there is one for each account.
      */
     readonly claim: (request: ClaimRequest, begin?: BeginAttempts) => Effect.Effect<ReadonlyArray<ClaimedPublication>>
+    /**
+     * Stores on other platforms than these whose first publication is due, and of which no process holds any. At most 1,000, of all
+     * accounts.
+     */
+    readonly unclaimed: (platforms: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<UnclaimedStore>>
+    /** The first pending publications of a store that no attempt holds, and whose versions do not say why they wait. */
+    readonly silent: (
+      accountId: AccountId,
+      storeId: StoreId,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<SilentPublication>>
+    /** Saves why a pending publication waits. False: an attempt holds it, or it has ended. */
+    readonly sayWhy: (accountId: AccountId, id: PublicationId, error: AttemptError) => Effect.Effect<boolean>
     /** Extends the lease. False: this attempt does not hold the claim any more. */
     readonly renew: (claimed: ClaimedPublication, leaseSeconds: number) => Effect.Effect<boolean>
     /** Replaces the content of the publication. False: as for `renew`. */
@@ -167,7 +189,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     readonly postpone: (
       claimed: ClaimedPublication,
       end: AttemptEnd,
-      error: PublishError,
+      error: AttemptError,
       delaySeconds: number,
       options?: { readonly isCounted: boolean }
     ) => Effect.Effect<boolean>
@@ -179,7 +201,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     readonly meetOutage: (
       claimed: ClaimedPublication,
       end: AttemptEnd,
-      error: PublishError,
+      error: AttemptError,
       delaySeconds: number
     ) => Effect.Effect<boolean>
     /**
@@ -310,6 +332,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
         ...makePublicationCancels(sql),
         claim: makeClaimPublications(sql, holder, hints),
         ...makeClaimWrites(sql, hints),
+        ...makeUnclaimed(sql),
         ...makePublicationOutcomes(sql)
       }
     })

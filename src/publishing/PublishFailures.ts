@@ -1,8 +1,9 @@
 import { Duration } from "effect"
-import { delayedCode, delayOf, isDelayed, type PublishError } from "../model/PublishState.ts"
+import { delayedCode, isDelayed, type PublishError } from "../model/PublishState.ts"
 import { toMillis } from "../model/Timestamp.ts"
 import type { PlatformFailure, PlatformOutcomeUnknown, PlatformUnavailable } from "../platform/PlatformErrors.ts"
 import type { ClaimedPublication } from "./PublicationClaim.ts"
+import type { AttemptError } from "./PublicationRecord.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 
 /** Number of attempts that count against the limits, including the current one. */
@@ -45,15 +46,20 @@ const toPromise = (limit: Duration.Duration) => {
   return `The publish is tried again for up to ${hours > 1 ? `${hours} hours` : `${Math.ceil(Duration.toMinutes(limit))} minutes`}.`
 }
 
-/** `limit`: how long attempts do not count. */
+/** `isAlone`: only this publish waits. */
 export const toDelayedError = (
   { message }: PlatformUnavailable | PlatformOutcomeUnknown,
-  limit: Duration.Duration
-): PublishError => ({ code: delayedCode, message: `${message} ${toPromise(limit)}` })
+  isAlone: boolean,
+  { aloneLimit, outageLimit }: PublishingOptions
+): AttemptError => ({
+  code: delayedCode,
+  message: `${message} ${toPromise(isAlone ? aloneLimit : outageLimit)}`,
+  isAlone
+})
 
-/** Whether the last attempt of a publication was delayed with the same limit. */
-export const isDelayedFor = ({ error }: ClaimedPublication, limit: Duration.Duration): boolean =>
-  delayOf(error)?.endsWith(toPromise(limit)) === true
+/** Whether the last attempt of a publication was delayed for the same reason, so that its versions have the same limit. */
+export const wasDelayed = ({ error }: ClaimedPublication, isAlone: boolean): boolean =>
+  isDelayed(error) && error?.isAlone === isAlone
 
 /** Failures that do not depend on what is published. */
 const ofPlatform: ReadonlySet<PlatformFailure> = new Set(["suspended", "throttled", "transport"])

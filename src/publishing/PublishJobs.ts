@@ -17,7 +17,7 @@ import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { nilPublication, nothingWaits, waitsWithAnother } from "./PublishCancels.ts"
 import { Publishing } from "./Publishing.ts"
 import { makeLockTargets } from "./PublishLocks.ts"
-import { makeWhyUnpublishable } from "./PublishRequests.ts"
+import { makeWhyUnpublishable, whyNeverPublishable } from "./PublishRequests.ts"
 
 const WaitingInput = Schema.Struct({ storeId: StoreId })
 
@@ -316,10 +316,11 @@ const makeBegin = Effect.gen(function* () {
   const whyUnpublishable = yield* makeWhyUnpublishable
 
   /** NotFound, ValidationFailed or PimLocked: nothing can be published to the store now. */
-  const check = (storeId: StoreId) =>
+  const check = (storeId: StoreId, cancels = false) =>
     Effect.gen(function* () {
       const store = yield* stores.find(storeId)
-      const refusal = whyUnpublishable(store)
+      // A cancellation makes no call to the platform.
+      const refusal = cancels ? whyNeverPublishable(store) : whyUnpublishable(store)
       if (refusal !== undefined) return yield* ValidationFailed.at("store_id", refusal)
       const { accountId } = yield* CurrentActor
       if (Option.isSome(yield* importLock.share(accountId))) return yield* new PimLocked()
@@ -334,7 +335,7 @@ const makeBegin = Effect.gen(function* () {
     id?: JobId
   ) =>
     Effect.gen(function* () {
-      const store = yield* check(storeId)
+      const store = yield* check(storeId, kind === "publish_cancel")
       // A cancellation of a selection begins nothing that another job must not see, so it does not wait for one.
       const isOfSelected = kind === "publish_cancel" && "ids" in input
       const begun = jobs.begin({
@@ -387,7 +388,7 @@ const make = Effect.gen(function* () {
   })
 
   return {
-    check,
+    check: (storeId: StoreId) => check(storeId),
     /** Publishes all drafts of the store that are not published yet. */
     all: Effect.fn("PublishJobs.all")(function* (storeId: StoreId) {
       const counts = yield* publishing.pending(storeId)
@@ -401,7 +402,7 @@ const make = Effect.gen(function* () {
      */
     cancelAll: Effect.fn("PublishJobs.cancelAll")(function* (storeId: StoreId) {
       const { accountId } = yield* CurrentActor
-      yield* check(storeId)
+      yield* check(storeId, true)
       if ((yield* repo.pendingUntil(accountId, storeId, null)).count === 0)
         return yield* ValidationFailed.at("", nothingWaits)
       const open = Option.filter(yield* jobs.openOn(storeId), isPublishing)
@@ -421,7 +422,7 @@ const make = Effect.gen(function* () {
       id?: JobId
     ) {
       const { accountId } = yield* CurrentActor
-      yield* check(storeId)
+      yield* check(storeId, true)
       if (!("ids" in chosen)) return yield* ValidationFailed.at("", tooManyToCancel(maxListed))
       const entities = yield* repo.entities(accountId, chosen.ids)
       const ids = entities.filter(({ kind }) => kinds.includes(kind)).map((each) => each.id)

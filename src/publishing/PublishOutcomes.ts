@@ -21,9 +21,9 @@ import {
   toFollowingContents,
   toTakenBackContent
 } from "./PublicationContent.ts"
-import type { AttemptOutcome, PublishAttempt } from "./PublicationRecord.ts"
+import { type AttemptError, type AttemptOutcome, type PublishAttempt, toShownError } from "./PublicationRecord.ts"
 import { type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
-import { countAttempts, interrupted, isDelayedFor, outcomeUnknown, toDelayedError } from "./PublishFailures.ts"
+import { countAttempts, interrupted, outcomeUnknown, toDelayedError, wasDelayed } from "./PublishFailures.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
 import { loseGonePictures } from "./VariantPicture.ts"
@@ -225,17 +225,47 @@ export const makeFinishPublication = Effect.gen(function* () {
     )
 })
 
+/**
+ * Makes the function that saves that the publish of these entities is delayed, in the state of their versions. `save` writes the
+ * publication under the locks; false: it has ended, or another attempt holds it.
+ */
+export const makeSaveDelayed = Effect.gen(function* () {
+  const drafts = yield* DraftsRepo
+  const importLock = yield* ImportLockRepo
+  const savePublishStates = yield* makeSavePublishStates
+
+  return (
+    { accountId, storeId }: Pick<ClaimedPublication, "accountId" | "storeId">,
+    entityIds: ReadonlyArray<EntityId>,
+    delayed: AttemptError,
+    save: Effect.Effect<boolean>
+  ) =>
+    Effect.gen(function* () {
+      const error = toShownError(delayed)
+      yield* importLock.shareDuringImport(accountId)
+      const locked = yield* drafts.lock(accountId, entityIds, [])
+      if (!(yield* save)) return false
+      const isOnStore = (id: EntityId) =>
+        locked.aggregates.get(id)?.versions.some((version) => version.storeId === storeId)
+      yield* savePublishStates(
+        accountId,
+        locked,
+        entityIds.filter(isOnStore).map((entityId) => CatalogChange.DelayPublish({ entityId, storeId, error })),
+        Effect.void
+      )
+      return true
+    }).pipe(Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die }))
+})
+
 /** The longest pause of an outage, in multiples of `longestDelay`. */
 const outageFactor = 5
 
 /** Ends attempts without an outcome. Both functions return the failure, unless another process has the claim. */
 export const makePostponePublication = (options: PublishingOptions) =>
   Effect.gen(function* () {
-    const drafts = yield* DraftsRepo
     const faults = yield* FaultInjector
-    const importLock = yield* ImportLockRepo
     const repo = yield* PublicationsRepo
-    const savePublishStates = yield* makeSavePublishStates
+    const saveDelayed = yield* makeSaveDelayed
     const transaction = yield* Transaction
     const longest = Duration.toSeconds(options.longestDelay)
 
@@ -255,28 +285,6 @@ export const makePostponePublication = (options: PublishingOptions) =>
         yield* faults.at("postponed")
         return isSaved ? ({ error, nextSeconds: delaySeconds } satisfies FailedAttempt) : undefined
       })
-
-    /** Saves that the publish of these entities is delayed, in the state of their versions. */
-    const saveDelayed = (
-      { accountId, storeId }: ClaimedPublication,
-      entityIds: ReadonlyArray<EntityId>,
-      error: PublishError,
-      saveAttempt: Effect.Effect<boolean>
-    ) =>
-      Effect.gen(function* () {
-        yield* importLock.shareDuringImport(accountId)
-        const locked = yield* drafts.lock(accountId, entityIds, [])
-        if (!(yield* saveAttempt)) return false
-        const isOnStore = (id: EntityId) =>
-          locked.aggregates.get(id)?.versions.some((version) => version.storeId === storeId)
-        yield* savePublishStates(
-          accountId,
-          locked,
-          entityIds.filter(isOnStore).map((entityId) => CatalogChange.DelayPublish({ entityId, storeId, error })),
-          Effect.void
-        )
-        return true
-      }).pipe(Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die }))
 
     return {
       /** Delays the next attempt. */
@@ -301,15 +309,14 @@ export const makePostponePublication = (options: PublishingOptions) =>
         isAlone: boolean,
         entityIds: ReadonlyArray<EntityId>
       ) => {
-        const limit = isAlone ? options.aloneLimit : options.outageLimit
-        const error = toDelayedError(failure, limit)
+        const error = toDelayedError(failure, isAlone, options)
         const pause = Math.max(growing(claimed.attempts), ended.reason === "suspended" ? longest : 0)
         const save = (delaySeconds: number) => {
           const saveAttempt = isAlone
             ? repo.postpone(claimed, ended, error, delaySeconds, { isCounted: false })
             : repo.meetOutage(claimed, ended, error, delaySeconds)
           // Only once for each limit, because the versions keep the error, and each write takes locks.
-          return isDelayedFor(claimed, limit) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
+          return wasDelayed(claimed, isAlone) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
         }
         return end(save, ended.outcome, error, Math.min(outageFactor * longest, pause))
       }

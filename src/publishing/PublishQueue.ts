@@ -2,6 +2,7 @@ import { Cause, Duration, Effect, FiberSet, Option } from "effect"
 import { Transaction } from "../database/Transaction.ts"
 import type { AccountId, PublicationId } from "../model/Ids.ts"
 import { isDelayed } from "../model/PublishState.ts"
+import { callablePlatforms, PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { WriteDeadline } from "../platform/WriteDeadline.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { metrics, timed } from "../telemetry/Metrics.ts"
@@ -109,6 +110,7 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
     const repo = yield* PublicationsRepo
     const runClaimed = yield* makeRunClaimed(options)
     const noteFailure = yield* makeNoteFailure
+    const platforms = callablePlatforms(yield* PlatformRegistry)
 
     // The service logs failed attempts, also of publications that a command runs in it. A command that runs them in a process of
     // its own logs nothing, because it prints their outcomes.
@@ -137,7 +139,7 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
               const free = options.maxAtOnce - running
               if (free === 0) return
               yield* repo.claim(
-                { limit: free, maxPerStore: options.maxPerStore, leaseSeconds, only },
+                { limit: free, maxPerStore: options.maxPerStore, leaseSeconds, only, platforms },
                 (claimed, claimedAt) =>
                   Effect.sync(() => {
                     for (const each of claimed) {

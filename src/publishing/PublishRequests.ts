@@ -29,7 +29,7 @@ import {
   pinDraft,
   toRepublishedContent
 } from "./PublicationContent.ts"
-import type { FailuresBefore } from "./PublicationRecord.ts"
+import { type FailuresBefore, toShownError } from "./PublicationRecord.ts"
 import { type NewestPublication, type NewPublication, PublicationsRepo } from "./PublicationsRepo.ts"
 import type { PublishSignal } from "./PublishSignal.ts"
 import { makeSavePublishStates, toPublishEvents } from "./PublishStateChanges.ts"
@@ -71,6 +71,8 @@ interface RequestOptions {
   readonly jobId?: JobId | undefined
   /** Publish even if the store has accepted the draft already. */
   readonly isAgain?: boolean | undefined
+  /** A worker requests the publish. This can be any process, so it may have no adapter for the platform. */
+  readonly isInBackground?: boolean | undefined
 }
 
 interface Target {
@@ -90,9 +92,15 @@ interface LockedTarget {
 /** The reason why a publish to a store without a platform is refused. */
 export const noPlatform = "has no platform: nothing can be published to it"
 
-/** Returns why nothing can be published to a store. Undefined: its platform can be called. */
-export const makeWhyUnpublishable = Effect.map(PlatformRegistry, ({ whyMissing }) => ({ domain, platform }: Store) => {
-  if (platform === filesOnly) return `${domain} ${noPlatform}`
+/** Returns why no process can publish to a store. Undefined: one that has an adapter for its platform can. */
+export const whyNeverPublishable = ({ domain, platform }: Store): string | undefined =>
+  platform === filesOnly ? `${domain} ${noPlatform}` : undefined
+
+/** Returns why nothing can be published to a store from this process. Undefined: its platform can be called. */
+export const makeWhyUnpublishable = Effect.map(PlatformRegistry, ({ whyMissing }) => (store: Store) => {
+  const { domain, platform } = store
+  const never = whyNeverPublishable(store)
+  if (never !== undefined) return never
   const why = whyMissing(platform)
   return why === undefined ? undefined : `${domain} ${why}: nothing can be published to it`
 })
@@ -111,7 +119,7 @@ const makeReadTarget = Effect.gen(function* () {
     accountId: AccountId,
     { entityId, storeId }: Target,
     related: ReadonlyArray<EntityId>,
-    { locks }: { readonly locks: boolean }
+    { isInBackground, locks }: { readonly isInBackground: boolean; readonly locks: boolean }
   ) =>
     Effect.gen(function* () {
       const store = Option.getOrUndefined(yield* stores.find(accountId, storeId))
@@ -122,7 +130,7 @@ const makeReadTarget = Effect.gen(function* () {
       const version = aggregate?.versions.find((each) => each.storeId === storeId)
       if (aggregate === undefined || version === undefined) return yield* new NotFound()
       if (aggregate.gallery.some(({ mediaId }) => !locked.aggregates.has(mediaId))) return Option.none<LockedTarget>()
-      const refusal = whyUnpublishable(store)
+      const refusal = isInBackground ? whyNeverPublishable(store) : whyUnpublishable(store)
       if (refusal !== undefined) return yield* ValidationFailed.at("store_id", refusal)
       const members = yield* repo.memberVersions(accountId, storeId, aggregate.members)
       return Option.some<LockedTarget>({ locked, members, aggregate, version })
@@ -210,7 +218,9 @@ const makeSaveRequest = Effect.gen(function* () {
         locked,
         [...republications.map((each) => each.entityId), ...publishedIds].flatMap((id) => [
           CatalogChange.RequestPublish({ entityId: id, storeId }),
-          ...Option.toArray(outage).map((error) => CatalogChange.DelayPublish({ entityId: id, storeId, error }))
+          ...Option.toArray(outage).map((error) =>
+            CatalogChange.DelayPublish({ entityId: id, storeId, error: toShownError(error) })
+          )
         ]),
         Effect.gen(function* () {
           yield* Effect.forEach([...republications, publication], (each) => repo.insert(accountId, each))
@@ -272,7 +282,7 @@ const makeDecide = Effect.gen(function* () {
 
   return <A>(
     target: Target,
-    { draftRevision, isAgain = false }: RequestOptions,
+    { draftRevision, isAgain = false, isInBackground = false }: RequestOptions,
     toContent: ToContent,
     act: (decided: PublishDecision) => Effect.Effect<A, NotFound | ValidationFailed, CurrentActor>
   ) =>
@@ -283,7 +293,8 @@ const makeDecide = Effect.gen(function* () {
       const actUnderLocks = (related: ReadonlyArray<EntityId>) =>
         Effect.gen(function* () {
           const importHolder = yield* importLock.share(accountId)
-          const found = yield* readTarget(accountId, target, related, { locks: Option.isNone(importHolder) })
+          const locks = Option.isNone(importHolder)
+          const found = yield* readTarget(accountId, target, related, { isInBackground, locks })
           if (Option.isNone(found)) return Option.none<A>()
           const lockedTarget = found.value
           const { aggregate, locked, members, version } = lockedTarget
@@ -432,7 +443,12 @@ export const makePublishRequests = (signal: PublishSignal) =>
       storeId: StoreId,
       values: Readonly<Record<string, string | null>>,
       { dropId, ...limits }: ValueLimits & { readonly dropId?: DropId } = {}
-    ) => request({ entityId, storeId }, { dropId }, toFields(storeId, values, limits))
+    ) =>
+      request(
+        { entityId, storeId },
+        { dropId, isInBackground: dropId !== undefined },
+        toFields(storeId, values, limits)
+      )
   }))
 
 export type PublishRequests = Effect.Effect.Success<ReturnType<typeof makePublishRequests>>

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Schedule } from "effect"
 import { CurrentActor } from "../model/Actor.ts"
 import type { EntityId, PublicationId, StoreId } from "../model/Ids.ts"
 import { makePendingRequests } from "./PendingRequests.ts"
@@ -10,6 +10,7 @@ import { makeRunQueue, makeWaitForOutcomes } from "./PublishQueue.ts"
 import { makePublishReads } from "./PublishReads.ts"
 import { makePublishRequests } from "./PublishRequests.ts"
 import { makePublishSignal } from "./PublishSignal.ts"
+import { makeNoteUnclaimed } from "./UnclaimedPublishes.ts"
 
 export { firstPlace, type PendingPlace, type RequestedBatch } from "./PendingRequests.ts"
 export { defaultPublishingOptions, type PublishingOptions } from "./PublishingOptions.ts"
@@ -25,6 +26,7 @@ const make = (options: PublishingOptions) =>
     const reads = yield* makePublishReads
     const runQueue = yield* makeRunQueue(options, signal)
     const waitForOutcomes = yield* makeWaitForOutcomes(signal)
+    const { look: noteUnclaimed } = yield* makeNoteUnclaimed(options)
 
     return {
       /**
@@ -95,8 +97,13 @@ const make = (options: PublishingOptions) =>
         const { accountId } = yield* CurrentActor
         return yield* waitForOutcomes(accountId, ids, report)
       }),
-      /** Runs requested publications of all accounts until it is interrupted. */
+      /** Runs requested publications of all accounts, to the platforms of this process, until it is interrupted. */
       work: runQueue(null),
+      /**
+       * Looks for publishes to platforms that this process has no adapter for. If no process claims those of a store for some minutes, their
+       * versions say so. Returns the number of such stores.
+       */
+      noteUnclaimed,
       /**
        * Requests publishes of versions with the status `pending` that have no publication (data from before the queue existed).
        * Returns the number of requests.
@@ -117,14 +124,22 @@ export class Publishing extends Context.Tag("catalog/Publishing")<
   static readonly layer = Publishing.layerWith(defaultPublishingOptions)
 }
 
+const watch = (noteUnclaimed: Effect.Effect<number>) =>
+  Effect.repeat(
+    Effect.catchAllCause(noteUnclaimed, (cause) =>
+      Effect.logWarning("Failed to look for publishes that no process claims", cause)
+    ),
+    Schedule.spaced("1 minute")
+  )
+
 /** Starts the workers of a server in the background. */
 export const layerWorkers: Layer.Layer<never, never, Publishing> = Layer.scopedDiscard(
-  Effect.flatMap(Publishing, ({ adopt, work }) =>
+  Effect.flatMap(Publishing, ({ adopt, noteUnclaimed, work }) =>
     Effect.forkScoped(
       adopt.pipe(
         Effect.catchAllCause((cause) => Effect.logWarning("Failed to request publishes of pending versions", cause)),
         Effect.zipRight(work)
       )
-    )
+    ).pipe(Effect.zipRight(Effect.forkScoped(watch(noteUnclaimed))))
   )
 )

@@ -30,6 +30,8 @@ export interface PublishingOptions {
   /** How long a claim lasts without renewal. After that, another process may claim the publication. */
   readonly lease: Duration.Duration
   readonly betweenRenewals: Duration.Duration
+  /** How long a store's first due publication is not claimed before its publishes say that no process has an adapter for the platform. */
+  readonly adapterLimit: Duration.Duration
   /** Interval between queries for requests and outcomes of other processes. */
   readonly pollEvery: Duration.Duration
 }
@@ -47,5 +49,6 @@ export const defaultPublishingOptions: PublishingOptions = {
   attemptLimit: Duration.minutes(5),
   lease: Duration.seconds(30),
   betweenRenewals: Duration.seconds(10),
+  adapterLimit: Duration.minutes(5),
   pollEvery: Duration.seconds(2)
 }

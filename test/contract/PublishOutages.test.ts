@@ -225,6 +225,74 @@ for (const engine of featureServiceEngines) {
           )
         )
 
+      it.effect(
+        "a publication and its store say in a field whether only it waits; versions, pages and the API do not",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { accountId, store } = shop
+              const repo = yield* PublicationsRepo
+              const { entityId, id } = yield* request(shop)
+              const fiber = yield* settling(
+                [id],
+                readable(() => failures.unavailable)
+              )
+              const [waiting] = yield* untilTried(shop, id, 3)
+              yield* Fiber.interrupt(fiber)
+              yield* repo.hasten(accountId, store.id, entityId)
+              const alone = yield* claim(id)
+              assert.deepStrictEqual<unknown>(alone.error, { ...waiting?.error, isAlone: true })
+              assert.deepStrictEqual<unknown>((yield* versionOf(shop, entityId))?.lastPublishError, waiting?.error)
+              assert.deepStrictEqual([...(yield* repo.delaysOf(accountId, entityId)).values()], [waiting?.error])
+
+              // Another one fails too, so the whole store waits, and a request in the outage has the same field.
+              const other = yield* request(shop)
+              const error = { code: "PUBLISH_DELAYED", message: "It takes no writes.", isAlone: false }
+              const { isAlone: _, ...shown } = error
+              const met = { outcome: "unavailable", reason: "server" } as const
+              assert.isTrue(yield* repo.meetOutage(alone, met, error, 3_600))
+              assert.isTrue(yield* repo.meetOutage(yield* claim(other.id), met, error, 3_600))
+              assert.deepStrictEqual(yield* repo.outage(accountId, store.id), Option.some(error))
+              const late = yield* request(shop)
+              assert.deepStrictEqual<unknown>((yield* versionOf(shop, late.entityId))?.lastPublishError, shown)
+              assert.deepStrictEqual((yield* find(shop, [late.id]))[0]?.error, shown)
+              yield* repo.hasten(accountId, store.id, late.entityId)
+              assert.deepStrictEqual((yield* claim(late.id)).error, error)
+            })
+          )
+      )
+
+      it.effect("a publish that an earlier version delayed waits on, and its version says the new limit", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { accountId, store } = shop
+            const repo = yield* PublicationsRepo
+            const { entityId, id } = yield* request(shop)
+            const former = { code: "PUBLISH_DELAYED", message: "It takes no writes. The publish is tried again." }
+            const met = { outcome: "unavailable", reason: "server" } as const
+            assert.isTrue(yield* repo.postpone(yield* claim(id), met, former, 0, { isCounted: false }))
+            const claimed = yield* claim(id)
+            assert.deepStrictEqual(claimed.error, former)
+            // The first attempt that fails alone counts.
+            assert.isTrue(Option.isSome(yield* repo.failsAlone(claimed)))
+            yield* repo.giveBack(claimed)
+            const fiber = yield* settling(
+              [id],
+              readable(() => failures.unavailable)
+            )
+            yield* untilTried(shop, id, 6)
+            const message = `${failures.unavailable.message} The publish is tried again for up to 15 minutes.`
+            assert.deepStrictEqual<unknown>((yield* versionOf(shop, entityId))?.lastPublishError, {
+              code: "PUBLISH_DELAYED",
+              message
+            })
+            yield* Fiber.interrupt(fiber)
+            yield* repo.hasten(accountId, store.id, entityId)
+            assert.deepInclude((yield* claim(id)).error, { message, isAlone: true })
+          })
+        )
+      )
+
       it.effect("a publish that fails alone fails after its attempts when its time is over", () =>
         inShop((shop) =>
           Effect.gen(function* () {

@@ -720,6 +720,9 @@ const publishing = (round: number) =>
     )
     const error = { code: "SERVER", message: "It failed." }
     const first = yield* claim
+    yield* repo.unclaimed(["none"])
+    yield* repo.silent(accountId, storeId, 10)
+    yield* repo.sayWhy(accountId, id, { code: "SERVER", message: "Nobody takes it." })
     yield* repo.renew(first, 60)
     yield* repo.pin(first, first.content)
     yield* repo.giveBack(first)

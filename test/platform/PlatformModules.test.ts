@@ -44,6 +44,10 @@ beforeAll(async () => {
     module("field.cjs"),
     'exports.adapter = { ...require("./plainshop.cjs").adapter, name: "field", fields: [{ name: "key" }] }'
   )
+  writeFileSync(
+    module("long.cjs"),
+    `exports.adapter = { ...require("./plainshop.cjs").adapter, name: "${"a".repeat(33)}" }`
+  )
   writeFileSync(module("broken.mjs"), 'throw new Error("no licence\\nat line 1")')
   await Promise.all([
     build({
@@ -68,6 +72,10 @@ describe("a module of PLATFORM_MODULES", () => {
     ["empty.cjs", "does not export `adapter`, an object of the type PlatformAdapter"],
     ["half.cjs", "exports an adapter whose `fields` is not of the type array"],
     ["field.cjs", "exports an adapter with a field that lacks `name`, `label`, `isSecret` or `misfit`"],
+    [
+      "long.cjs",
+      "exports an adapter with a name that is `none`, longer than 32 characters, or not of lower-case letters, digits and hyphens"
+    ],
     ["broken.mjs", "cannot be loaded: no licence"]
   ])("that cannot be used ends the command with one line that names it: %s", async (name, reason) => {
     assert.deepStrictEqual(await run(["account", "list"], module(name)), {

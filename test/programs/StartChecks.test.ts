@@ -2,6 +2,9 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { AccountId, StoreId, UserId, WebhookId } from "../../src/model/Ids.ts"
+import { nonePlatform } from "../../src/platform/NonePlatform.ts"
+import { layerOf } from "../../src/platform/PlatformRegistry.ts"
+import { shopifyAdapter } from "../../src/platform/shopify/ShopifyAdapter.ts"
 import { makeStartChecks } from "../../src/programs/StartChecks.sql.ts"
 import { SecretBox, type SecretKey, SecretKeySource, type SecretOwner } from "../../src/stores/SecretBox.ts"
 import { aConnectionTo } from "../mcp/Connector.ts"
@@ -22,12 +25,16 @@ const seal = (owner: SecretOwner) =>
     Effect.provide(boxOf({ _tag: "Setting", key: old }))
   )
 
+/** The platforms of a process whose PLATFORM_MODULES has an adapter for each of these names. */
+const platformsOf = (added: ReadonlyArray<string>) =>
+  layerOf<never>(["shopify", ...added].map((name) => ({ ...shopifyAdapter, name, make: Effect.succeed(nonePlatform) })))
+
 /** The warnings of a start with these settings. */
-const warningsOf = (key: SecretKey, baseUrl: string) => {
+const warningsOf = (key: SecretKey, baseUrl: string, added: ReadonlyArray<string> = []) => {
   const log = warningLog()
   return makeStartChecks.pipe(
     Effect.flatMap((check) => check(baseUrl)),
-    Effect.provide([log.layer, boxOf(key)]),
+    Effect.provide([log.layer, boxOf(key), platformsOf(added)]),
     Effect.as(log.warnings)
   )
 }
@@ -75,6 +82,20 @@ for (const { absent, layer: database, name } of engines)
           assert.deepStrictEqual(yield* warningsOf({ _tag: "Setting", key: old }, "http://127.0.0.1:4080"), [
             "The address of this process is http://127.0.0.1:4080 (BASE_URL), and 1 connection of agents was made at another address: this process refuses it. All processes on this database need the same BASE_URL. If the address has changed for good, connect the agents again."
           ])
+          yield* sql`
+            INSERT INTO store (account_id, id, domain, name, platform, status, primary_locale, locales, currency)
+            SELECT ${accountId}, gen_random_uuid(), s.domain, s.domain, s.platform, s.status, 'en', '{en}', 'EUR'
+            FROM (VALUES ('a.example', 'plainshop', 'linked'), ('b.example', 'plainshop', 'linked'),
+                         ('c.example', 'acme', 'linked'), ('d.example', 'none', 'linked'),
+                         ('e.example', 'gone', 'unlinked')) AS s (domain, platform, status)`
+          assert.deepStrictEqual(yield* warningsOf({ _tag: "Setting", key: old }, here), [
+            "This process has no adapter for platforms of linked stores: acme (1 store), plainshop (2 stores). It sends nothing to these stores, and refuses to publish to them or to read them. All processes on this database need the same PLATFORM_MODULES."
+          ])
+          assert.deepStrictEqual(
+            yield* warningsOf({ _tag: "Setting", key: old }, here, ["acme", "plainshop", "another"]),
+            []
+          )
+          yield* sql`UPDATE store SET status = 'unlinked' WHERE account_id = ${accountId} AND platform <> 'shopify'`
           yield* sql`UPDATE oauth_grant SET ended_at = app_now(), end_reason = 'disconnected' WHERE account_id = ${accountId}`
           assert.deepStrictEqual(yield* warningsOf({ _tag: "Setting", key: old }, "http://127.0.0.1:4080"), [])
         })
