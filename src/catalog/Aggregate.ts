@@ -39,6 +39,14 @@ export interface GalleryEntry {
   readonly mediaId: EntityId
   /** The stores that show the entry. */
   readonly storeIds: ReadonlyArray<StoreId>
+  /** What came to the gallery of a product with pictures of its variants, and leaves it with them. */
+  readonly joined?: Joined
+}
+
+/** `storeIds`: the stores where an entry came with the picture of a variant. `isNew`: whether the entry itself did. */
+export interface Joined {
+  readonly storeIds: ReadonlyArray<StoreId>
+  readonly isNew: boolean
 }
 
 /** An entity with all data that is written together with it. */

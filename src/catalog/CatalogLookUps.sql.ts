@@ -44,13 +44,26 @@ const makePartLookUps = (
   )
 
   const findShownByOthers = findAll(Schema.Struct({ id: EntityId }))(
-    (accountId: string, storeId: string, mediaIds: ReadonlyArray<EntityId>, except: ReadonlyArray<EntityId>) => sql`
+    (
+      accountId: string,
+      storeId: string,
+      mediaIds: ReadonlyArray<EntityId>,
+      except: ReadonlyArray<EntityId>,
+      variantsOf: EntityId | undefined
+    ) => sql`
       SELECT k.id
       FROM unnest(${mediaIds}::uuid[]) AS k (id)
       CROSS JOIN LATERAL (
         SELECT FROM entity_media g
         WHERE g.account_id = ${accountId} AND g.media_id = k.id AND ${storeId}::uuid = ANY(g.store_ids)
-          AND g.entity_id <> ALL(${except}::uuid[])
+          AND g.entity_id <> ALL(${except}::uuid[]) AND ${
+            variantsOf === undefined
+              ? sql`true`
+              : sql`EXISTS (
+            SELECT FROM entity o
+            WHERE o.account_id = ${accountId} AND o.id = g.entity_id AND o.parent_id = ${variantsOf}::uuid
+          )`
+          }
           AND EXISTS (
             SELECT FROM store_version v
             WHERE v.account_id = ${accountId} AND v.entity_id = g.entity_id AND v.store_id = ${storeId}::uuid
@@ -62,10 +75,10 @@ const makePartLookUps = (
   return {
     partsOnStore: (accountId, storeId, ids, isThere) =>
       Effect.map(findPartsOnStore(accountId, storeId, ids, isThere), idsOf),
-    mediaShownByOthers: (accountId, storeId, mediaIds, except) =>
+    mediaShownByOthers: (accountId, storeId, mediaIds, except, variantsOf) =>
       mediaIds.length === 0
         ? Effect.succeed([])
-        : Effect.map(findShownByOthers(accountId, storeId, mediaIds, except), idsOf)
+        : Effect.map(findShownByOthers(accountId, storeId, mediaIds, except, variantsOf), idsOf)
   }
 }
 

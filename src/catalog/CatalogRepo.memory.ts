@@ -67,10 +67,14 @@ const makeLookUps = (
       const media = [...moved, ...variants].flatMap(({ gallery }) => gallery.map(({ mediaId }) => mediaId))
       return [...new Set([...variants.map(({ id }) => id), ...media])]
     }),
-  mediaShownByOthers: (accountId, storeId, mediaIds, except) =>
+  mediaShownByOthers: (accountId, storeId, mediaIds, except, variantsOf) =>
     Effect.map(Ref.get(store), (state) => {
       const showing = [...(state.get(accountId)?.entities.values() ?? [])].flatMap(({ aggregate }) =>
-        isOnStore(aggregate, storeId) && !except.includes(aggregate.id) ? aggregate.gallery : []
+        isOnStore(aggregate, storeId) &&
+        !except.includes(aggregate.id) &&
+        (variantsOf === undefined || aggregate.parentId === variantsOf)
+          ? aggregate.gallery
+          : []
       )
       return mediaIds.filter((id) =>
         showing.some(({ mediaId, storeIds }) => mediaId === id && storeIds.includes(storeId))

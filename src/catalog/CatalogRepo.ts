@@ -84,12 +84,16 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       ids: ReadonlyArray<EntityId>,
       isThere: boolean
     ) => Effect.Effect<ReadonlyArray<EntityId>>
-    /** Those of these media that an entity on the store shows there in its gallery. Galleries of `except` do not count. */
+    /**
+     * Those of these media that an entity on the store shows there in its gallery. Galleries of `except` do not count. With `variantsOf`, only
+     * those of the variants of this product do.
+     */
     readonly mediaShownByOthers: (
       accountId: AccountId,
       storeId: StoreId,
       mediaIds: ReadonlyArray<EntityId>,
-      except: ReadonlyArray<EntityId>
+      except: ReadonlyArray<EntityId>,
+      variantsOf?: EntityId
     ) => Effect.Effect<ReadonlyArray<EntityId>>
     /**
      * List rows of related entities, after a place: variants of a product by position; media in gallery order;

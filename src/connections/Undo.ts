@@ -114,7 +114,7 @@ const makeRunBatch = (decide: Decide) =>
           const put = (removals: ReadonlyArray<Removal>) => {
             for (const removal of removals) ofStore.set(`${removal._tag} ${removal.entityId}`, removal)
           }
-          put(along.filter(({ entityId }) => added.includes(entityId)))
+          put(along.filter(({ _tag, entityId }) => _tag === "ChangeGallery" || added.includes(entityId)))
           for (const [entityId, decided] of of) {
             if (Either.isRight(decided)) {
               put(decided.right)

@@ -37,17 +37,31 @@ const withLaterActor = <Row extends Schema.Struct.Type<typeof LaterActor>>({
   ...field
 }: Row) => ({ ...field, laterActor: laterKind === null ? null : { kind: laterKind, id: laterId, name: laterName } })
 
+/** The condition that a change `o` of a product's gallery came with a variant that the connection added to a store in the same write. */
+const makeCameWithVariant =
+  (sql: SqlClient, ofConnection: ReturnType<typeof makeOfConnection>) => (about: AboutWrites) =>
+    sql`EXISTS (
+    SELECT FROM (
+      SELECT c.id FROM entity c WHERE c.account_id = ${about.accountId} AND c.parent_id = o.entity_id OFFSET 0
+    ) c
+    CROSS JOIN LATERAL (
+      SELECT FROM entity_history h
+      WHERE ${ofConnection(about)} AND h.entity_id = c.id AND h.at = o.at AND h.action = 'added_to_store'
+      LIMIT 1
+    ) with_variant
+  )`
+
 /** Reads the fields that a connection wrote, with their current and earlier values. */
 export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["fields"] => {
   const ofEndedDrop = makeOfEndedDrop(sql)
   const ofConnection = makeOfConnection(sql)
-  const isDraftChange = sql.literal(draftChanges)
+  const cameWithVariant = makeCameWithVariant(sql, ofConnection)
 
   // `edge` is the sequence of the last change that stops an undo: an edit of the field by somebody else, or adding the entity to
   // the store or removing it, which clears its overrides. Only the connection's writes after the edge can be undone, except those
   // that an earlier undo has undone (`undone`): the writes before it, back to the one whose old value the undo has restored. The
-  // early steps of the query read digests and not values, because values may be long. The gallery's change by an addition to a store
-  // is no change of its own; `makeUndoAdditions` reads the additions. `OFFSET 0`: rows are looked up by their keys, also in an
+  // early steps of the query read digests and not values, because values may be long. The gallery's change by an addition to a store,
+  // of the entity or of a variant of the product, is no change of its own; `makeUndoAdditions` reads the additions. `OFFSET 0`: rows are looked up by their keys, also in an
   // account that PostgreSQL's statistics do not include.
   const fields = findAll(
     Schema.Struct({
@@ -63,7 +77,7 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
           SELECT min(h.sequence) AS sequence FROM entity_history h WHERE ${ofConnection(about)} AND h.entity_id = k.id
         ) f
       ), event AS MATERIALIZED (
-        SELECT h.entity_id, h.store_id, h.sequence, h.draft_revision, h.action, c.key, md5(c.old) AS old, md5(c.new) AS new,
+        SELECT h.entity_id, h.store_id, h.sequence, h.at, h.draft_revision, h.action, c.key, md5(c.old) AS old, md5(c.new) AS new,
                coalesce(h.undo_of = ${about.id}, false) AS is_undo,
                h.actor_kind = 'connection' AND h.actor_id = ${about.id} AND h.at <= ${about.until}::timestamptz AS is_own
         FROM first f
@@ -75,7 +89,7 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
           SELECT r.key, r.old, r.new FROM jsonb_to_recordset(h.changes) AS r (key text, old text, new text)
           WHERE r.old IS DISTINCT FROM r.new
         ) c ON true
-        WHERE ${isDraftChange}
+        WHERE ${sql.literal(draftChanges)}
       ), field AS (
         SELECT w.entity_id, w.store_id, w.key, w.last_undo, greatest(w.last_other, m.sequence, 0) AS edge
         FROM (
@@ -122,7 +136,7 @@ export const makeUndoFields = (sql: SqlClient): Context.Tag.Service<UndoRepo>["f
         WHERE is_own AND action NOT IN ('attributes', 'added_to_store') AND NOT (action = 'gallery' AND EXISTS (
           SELECT FROM event a
           WHERE a.entity_id = o.entity_id AND a.draft_revision = o.draft_revision AND a.action = 'added_to_store'
-        ))
+        )) AND NOT (action = 'gallery' AND ${cameWithVariant(about)})
       )
       SELECT f.entity_id AS "entityId", e.kind, e.title, f.store_id AS "storeId", s.domain AS "storeDomain",
              f.store_id IS NULL OR (s.status = 'linked' AND v.entity_id IS NOT NULL) AS "isThere", f.action, f.key,

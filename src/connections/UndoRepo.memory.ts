@@ -30,6 +30,8 @@ interface Others {
   readonly entries: ReadonlyArray<Sequenced>
   /** Whether an entity came to a store with its product, or with an entity whose gallery has it. */
   readonly cameAlong: (aggregate: Aggregate, addition: Sequenced) => boolean
+  /** Whether the connection added a variant of the product to a store in the same write. */
+  readonly cameWithVariant: (change: Sequenced) => boolean
   /** Whether the connection added an entity to a store in the window. */
   readonly isAdded: (entityId: EntityId, storeId: StoreId) => boolean
 }
@@ -75,7 +77,8 @@ const fieldsOf = (
     const actions = new Set(
       ofLayer
         .filter((event) => isOwn(event) && event.action !== "attributes")
-        .filter(({ action, draft_revision }) => action !== "gallery" || !addedIn.has(draft_revision))
+        .filter((event) => event.action !== "gallery" || !addedIn.has(event.draft_revision))
+        .filter((event) => event.action !== "gallery" || !others.cameWithVariant(event))
         .map(({ action }) => action)
     )
     return [
@@ -190,6 +193,10 @@ export const layerUndoRepoMemory = Layer.effect(
                     account.entities
                       .get(entry.entityId)
                       ?.aggregate.gallery.some(({ mediaId }) => mediaId === entityId) === true)
+              ),
+            cameWithVariant: ({ at, entityId }) =>
+              additions.some(
+                (entry) => entry.at === at && account.entities.get(entry.entityId)?.aggregate.parentId === entityId
               ),
             isAdded: (entityId, storeId) =>
               additions.some((entry) => entry.entityId === entityId && entry.store_id === storeId)

@@ -50,7 +50,8 @@ export const names: ReadonlyArray<string> = [
   "0026_publishes_that_fail_alone",
   "0027_jobs_that_wait_for_platforms",
   "0028_states_before_publishes",
-  "0029_records_of_staff"
+  "0029_records_of_staff",
+  "0030_joined_pictures"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

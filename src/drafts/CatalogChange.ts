@@ -28,14 +28,20 @@ export type CatalogChange = Data.TaggedEnum<{
   SetAttributes: NewValues & { readonly entityId: EntityId }
   SetOverrides: NewValues & { readonly entityId: EntityId; readonly storeId: StoreId }
   AddToStore: { readonly entityId: EntityId; readonly storeId: StoreId }
+  /** Adds a new variant to the unlinked stores that have its product, so that it is there when they are linked again. */
+  AddToUnlinkedStores: { readonly entityId: EntityId }
   RemoveFromStore: { readonly entityId: EntityId; readonly storeId: StoreId }
   /** `entries`: the whole new gallery, in order. */
   SetGallery: { readonly entityId: EntityId; readonly entries: ReadonlyArray<GalleryEntry> }
-  /** Shows entries of a gallery on more stores, new ones at its end, and takes others off stores. All others stay as they are. */
+  /**
+   * Shows entries of a gallery on more stores, new ones at its end, and takes others off stores. All others stay as they are. `keep`: media
+   * that the gallery of a product keeps from now on, although they came with pictures of variants.
+   */
   ChangeGallery: {
     readonly entityId: EntityId
     readonly add: ReadonlyArray<GalleryEntry>
     readonly remove: ReadonlyArray<JoinedEntry>
+    readonly keep?: ReadonlyArray<EntityId>
   }
   /** `productIds`: all members of the collection, in order. */
   SetMembers: { readonly collectionId: EntityId; readonly productIds: ReadonlyArray<EntityId> }
@@ -131,6 +137,8 @@ export interface Decision {
 export interface Plan {
   readonly created: ReadonlyArray<Aggregate>
   readonly updated: ReadonlyArray<{ readonly before: Aggregate; readonly after: Aggregate }>
+  /** New variants that are also added to the unlinked stores of their products. */
+  readonly toUnlinked: ReadonlyArray<EntityId>
   /** As they were. `name`: as lists named them. */
   readonly deleted: ReadonlyArray<Aggregate & { readonly name: string }>
   /** Entities whose canonical record changed, in the order of their first change. Each gets a new change_seq. */

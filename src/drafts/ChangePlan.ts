@@ -38,6 +38,7 @@ export const planDerivations = (locked: LockedCatalog): Plan => {
 export const joinPlans = (plans: ReadonlyArray<Plan>): Plan => ({
   created: plans.flatMap(({ created }) => created),
   updated: plans.flatMap(({ updated }) => updated),
+  toUnlinked: plans.flatMap(({ toUnlinked }) => toUnlinked),
   deleted: plans.flatMap(({ deleted }) => deleted),
   stamped: plans.flatMap(({ stamped }) => stamped),
   drafted: plans.flatMap(({ drafted }) => drafted)

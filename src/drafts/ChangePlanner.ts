@@ -10,7 +10,7 @@ import { withNames } from "./DeletedEntities.ts"
 import { layersOf } from "./Divergence.ts"
 import { withMoved } from "./MovedItem.ts"
 import { importedValues, isCanonical, isOverride, withTypes, withValues } from "./PlannedValues.ts"
-import { changedGallery } from "./VariantPictures.ts"
+import { changedGallery, withMark } from "./VariantPictures.ts"
 
 type Change<Tag extends CatalogChange["_tag"]> = Data.TaggedEnum.Value<CatalogChange, Tag>
 type Outcome = Either.Either<void, NotFound | ValidationFailed>
@@ -18,7 +18,11 @@ type Outcome = Either.Either<void, NotFound | ValidationFailed>
 const done: Outcome = Either.void
 const invalid = (path: string, message: string): Outcome => Either.left(ValidationFailed.at(path, message))
 
-const newVersion = (storeId: StoreId): VersionState => ({
+/** Of an entry that came with no picture of a variant. */
+const noMark = { storeIds: [], isNew: false }
+
+/** The version of an entity that is added to a store. */
+export const newVersion = (storeId: StoreId): VersionState => ({
   storeId,
   overrides: {},
   accepted: null,
@@ -52,6 +56,7 @@ export class ChangePlanner {
   private readonly aggregates: Map<EntityId, Aggregate>
   private readonly variantIds = new Map<EntityId, Array<EntityId>>()
   private readonly created = new Set<EntityId>()
+  private readonly toUnlinked = new Set<EntityId>()
   private readonly deleted = new Set<EntityId>()
   private readonly stamped = new Set<EntityId>()
   private readonly drafted = new Set<EntityId>()
@@ -88,6 +93,10 @@ export class ChangePlanner {
           if (!aggregate.storeIds.includes(change.storeId))
             this.putVersions(aggregate, [...aggregate.versions, newVersion(change.storeId)])
           return done
+        })
+      case "AddToUnlinkedStores":
+        return Either.map(this.entity(change.entityId), ({ id }) => {
+          this.toUnlinked.add(id)
         })
       case "RemoveFromStore":
         return Either.map(this.version(change), ({ aggregate, version }) =>
@@ -129,6 +138,7 @@ export class ChangePlanner {
         const before = this.locked.aggregates.get(aggregate.id)
         return before === undefined || sameJson(before, aggregate) ? [] : [{ before, after: aggregate }]
       }),
+      toUnlinked: [...this.toUnlinked],
       deleted: withNames(this.deleted, this.locked.aggregates),
       stamped: [...this.stamped],
       drafted: [...this.drafted].filter((id) => !this.stamped.has(id))
@@ -301,7 +311,7 @@ export class ChangePlanner {
 
   private forget(id: EntityId): void {
     this.aggregates.delete(id)
-    for (const ids of [this.touched, this.created, this.stamped, this.drafted]) ids.delete(id)
+    for (const ids of [this.touched, this.created, this.stamped, this.drafted, this.toUnlinked]) ids.delete(id)
     this.deleted.add(id)
   }
 
@@ -315,25 +325,27 @@ export class ChangePlanner {
       if (!entries.every(({ storeIds }) => storeIds.every(isLinked))) return Either.left(new NotFound())
       // An unlinked store keeps its entries: a change cannot name it, and it may be linked again later.
       const unlinked = (mediaId: EntityId) => (before.get(mediaId)?.storeIds ?? []).filter((id) => !isLinked(id))
-      const gallery = entries.map(({ mediaId, storeIds }) => ({
-        mediaId,
-        storeIds: [...storeIds, ...unlinked(mediaId)]
-      }))
+      const gallery = entries.map(({ joined, mediaId, storeIds }) =>
+        withMark({ mediaId, storeIds: [...storeIds, ...unlinked(mediaId)] }, joined ?? before.get(mediaId)?.joined)
+      )
       const linkedStores = ({ storeIds }: GalleryEntry) => storeIds.filter(isLinked)
       if (!sameOrder([...before.keys()], mediaIds)) this.put({ ...aggregate, gallery }, "canonical")
       else if (
         aggregate.gallery.some((entry, index) => !sameOrder(linkedStores(entry), entries[index]?.storeIds ?? []))
       )
         this.put({ ...aggregate, gallery }, "draft")
+      else if (aggregate.gallery.some(({ joined }, index) => !sameJson(joined, gallery[index]?.joined)))
+        this.put({ ...aggregate, gallery }, "state")
       return done
     })
   }
 
-  private changeGallery({ add, entityId, remove }: Change<"ChangeGallery">): Outcome {
+  private changeGallery({ add, entityId, keep = [], remove }: Change<"ChangeGallery">): Outcome {
     return Either.flatMap(this.entity(entityId), ({ gallery }) => {
-      const entries = changedGallery(gallery, add, remove).map(({ mediaId, storeIds }) => ({
+      const entries = changedGallery(gallery, add, remove).map(({ joined, mediaId, storeIds }) => ({
         mediaId,
-        storeIds: storeIds.filter((id) => this.isLinked(id))
+        storeIds: storeIds.filter((id) => this.isLinked(id)),
+        joined: joined === undefined || keep.includes(mediaId) ? noMark : joined
       }))
       return this.setGallery({ _tag: "SetGallery", entityId, entries })
     })

@@ -47,7 +47,7 @@ export type NewEntity = Data.TaggedEnum<{
     readonly attributes: Edits
     readonly storeIds: ReadonlyArray<StoreId>
   }
-  /** A further variant, added to all stores of its product. `optionValues`: in the order of the product's options. */
+  /** A further variant, added to all stores of its product, unlinked ones too. `optionValues`: in the order of the product's options. */
   Variant: {
     readonly id: EntityId
     readonly productId: EntityId
@@ -314,6 +314,7 @@ const decideVariant = (
     const addVariant = (values: Readonly<Record<string, string>>, options: string) => [
       createEntity({ id: entity.id, kind: "variant", parentId: product.id }, entity.attributes, rules, values),
       ...addTo(entity.id, product.storeIds),
+      CatalogChange.AddToUnlinkedStores({ entityId: entity.id }),
       CatalogChange.SetAttributes({ entityId: product.id, values: { options } })
     ]
     if (variants.length === 0 && entity.firstOption === null) return addVariant(noOptionValues, noOptions)

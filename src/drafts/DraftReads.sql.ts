@@ -12,6 +12,7 @@ import { PublishError, PublishStatus } from "../model/PublishState.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import type { VariantSummary } from "./Aggregate.ts"
 import type { ReadExtent, ReadForChange } from "./DraftsRepo.ts"
+import { withMark } from "./VariantPictures.ts"
 
 const Ids = Schema.Struct({ accountId: AccountId, ids: Schema.Array(EntityId) })
 
@@ -180,7 +181,13 @@ const Version = Schema.Struct({
   mayBeLive: Schema.Boolean,
   platformId: Schema.NullOr(Schema.String)
 })
-const GalleryRow = Schema.Struct({ entityId: EntityId, mediaId: EntityId, storeIds: Schema.Array(StoreId) })
+const GalleryRow = Schema.Struct({
+  entityId: EntityId,
+  mediaId: EntityId,
+  storeIds: Schema.Array(StoreId),
+  joinedStoreIds: Schema.Array(StoreId),
+  isJoined: Schema.Boolean
+})
 const LastSequence = Schema.Struct({ entityId: EntityId, last: Schema.NullOr(Schema.Number) })
 const LinkedStores = Schema.Struct({ now: Timestamp, storeIds: Schema.Array(StoreId) })
 
@@ -207,7 +214,8 @@ const makePartReads = (sql: SqlClient, isDistributed: boolean) => {
       sql,
       ids,
       (id) => sql`
-        SELECT g.entity_id AS "entityId", g.media_id AS "mediaId", g.store_ids AS "storeIds", g.position
+        SELECT g.entity_id AS "entityId", g.media_id AS "mediaId", g.store_ids AS "storeIds",
+               g.joined_store_ids AS "joinedStoreIds", g.is_joined AS "isJoined", g.position
         FROM entity_media g WHERE g.account_id = ${accountId} AND g.entity_id = ${id}`
     )} ORDER BY "entityId", position, "mediaId"`
   const sequences = ({ accountId, ids }: typeof Ids.Type) =>
@@ -349,7 +357,9 @@ const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Frag
               // The column `store_ids` is not used: a job that links or unlinks a store may not have updated the row yet.
               storeIds: (versions[id] ?? []).map(({ storeId }) => storeId),
               versions: (versions[id] ?? []).map(({ entityId: _, ...version }) => version),
-              gallery: (galleries[id] ?? []).map(({ mediaId, storeIds }) => ({ mediaId, storeIds })),
+              gallery: (galleries[id] ?? []).map(({ isJoined: isNew, joinedStoreIds, ...entry }) =>
+                withMark(entry, { storeIds: joinedStoreIds, isNew })
+              ),
               members: (members[id] ?? []).map(({ productId }) => productId)
             }
           ])

@@ -157,6 +157,13 @@ export const decideGallery =
         (each) => each.parentId === parentId && each !== aggregate
       )
       const left = leavingEntries(leaving, siblings)
+      // A picture that the variant loses otherwise stays, also if another variant that shows it loses it by an undo.
+      const keep = (product?.gallery ?? []).flatMap(({ joined, mediaId }) => {
+        const shown = entries.find((entry) => entry.mediaId === mediaId)
+        const after = shown === undefined ? [] : storesOf(shown)
+        const isLost = before.get(mediaId)?.some((id) => locked.storeIds.includes(id) && !after.includes(id))
+        return joined !== undefined && isLost && !leaving.some((entry) => entry.mediaId === mediaId) ? [mediaId] : []
+      })
       return {
         joined,
         changes: [
@@ -170,9 +177,9 @@ export const decideGallery =
             entries: entries.map((entry) => ({ mediaId: entry.mediaId, storeIds: storesOf(entry) }))
           }),
           ...(product === undefined ? [] : yield* joinGallery(product, joined)),
-          ...(product === undefined || left.length === 0
+          ...(product === undefined || left.length + keep.length === 0
             ? []
-            : [CatalogChange.ChangeGallery({ entityId: product.id, add: [], remove: left })])
+            : [CatalogChange.ChangeGallery({ entityId: product.id, add: [], remove: left, keep })])
         ],
         basedOn: new Map([[entityId, draftRevision]])
       }

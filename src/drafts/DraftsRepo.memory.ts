@@ -8,6 +8,7 @@ import { fromMillis, max, plusMicros, type Timestamp } from "../model/Timestamp.
 import { skusOf, type VariantSummary } from "./Aggregate.ts"
 import type { Plan } from "./CatalogChange.ts"
 import { type ChangeNote, emptyNote, noteOf } from "./ChangeNote.ts"
+import { newVersion } from "./ChangePlanner.ts"
 import { makeForgetDeleted } from "./DeletedEntities.ts"
 import { DraftsRepo, type ReadForChange } from "./DraftsRepo.ts"
 import { groupAt, type StoredGroup, slicesOf } from "./FeedChanges.ts"
@@ -86,6 +87,13 @@ const withoutEntities = (account: MemoryAccount, plan: Plan): MemoryAccount => {
   }
 }
 
+/** A new variant, on the unlinked stores of its product too. */
+const withUnlinked = (account: MemoryAccount, variant: Aggregate): Aggregate => {
+  const product = variant.parentId === null ? undefined : account.entities.get(variant.parentId)
+  const unlinked = (product?.aggregate.versions ?? []).filter(({ storeId }) => account.unlinkedStores.has(storeId))
+  return { ...variant, versions: [...variant.versions, ...unlinked.map(({ storeId }) => newVersion(storeId))] }
+}
+
 /** The in-memory repository. It passes the same contract suite as `layer`. Members are always read, because that costs nothing here. */
 export const layerDraftsRepoMemory = Layer.effect(
   DraftsRepo,
@@ -97,7 +105,7 @@ export const layerDraftsRepoMemory = Layer.effect(
         const entities = new Map(account.entities)
         for (const aggregate of plan.created)
           entities.set(aggregate.id, {
-            aggregate,
+            aggregate: plan.toUnlinked.includes(aggregate.id) ? withUnlinked(account, aggregate) : aggregate,
             draftRevision: 0,
             changeSeq: 0,
             canonicalChangedAt: createdAt,

@@ -51,6 +51,15 @@ const makeVersionRows = (sql: SqlClient) => ({
         last_publish_error = excluded.last_publish_error, may_be_live = excluded.may_be_live,
         platform_id = excluded.platform_id`,
 
+  /** New versions of variants on the unlinked stores that have their products. */
+  insertUnlinkedVersions: (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
+    INSERT INTO store_version (account_id, entity_id, store_id, overrides, pending_publish, last_publish_status)
+    SELECT v.account_id, e.id, v.store_id, '{}', true, 'never_published'
+    FROM entity e
+    JOIN store_version v ON v.account_id = ${accountId} AND v.entity_id = e.parent_id
+    JOIN store s ON s.account_id = ${accountId} AND s.id = v.store_id AND s.status <> 'linked'
+    WHERE e.account_id = ${accountId} AND e.id = ANY(${ids}::uuid[])`,
+
   deleteVersions: (accountId: AccountId, versions: ReadonlyArray<unknown>) => sql`
     DELETE FROM store_version v
     USING jsonb_to_recordset(${JSON.stringify(versions)}::jsonb) AS r ("entityId" uuid, "storeId" uuid)
@@ -60,14 +69,15 @@ const makeVersionRows = (sql: SqlClient) => ({
 /** Statements on galleries and on the members of collections. */
 const makeRelationRows = (sql: SqlClient) => ({
   upsertGalleries: (accountId: AccountId, entries: ReadonlyArray<unknown>) => sql`
-    INSERT INTO entity_media (account_id, entity_id, media_id, position, store_ids)
-    SELECT own.account_id, r."entityId", r."mediaId", r.position, r."storeIds"
+    INSERT INTO entity_media (account_id, entity_id, media_id, position, store_ids, joined_store_ids, is_joined)
+    SELECT own.account_id, r."entityId", r."mediaId", r.position, r."storeIds", r."joinedStoreIds", r."isJoined"
     FROM account_state own CROSS JOIN jsonb_to_recordset(${JSON.stringify(entries)}::jsonb) AS r (
-      "entityId" uuid, "mediaId" uuid, position integer, "storeIds" uuid[]
+      "entityId" uuid, "mediaId" uuid, position integer, "storeIds" uuid[], "joinedStoreIds" uuid[], "isJoined" boolean
     )
     WHERE own.account_id = ${accountId}
     ON CONFLICT (account_id, entity_id, media_id) DO UPDATE
-    SET position = excluded.position, store_ids = excluded.store_ids`,
+    SET position = excluded.position, store_ids = excluded.store_ids,
+        joined_store_ids = excluded.joined_store_ids, is_joined = excluded.is_joined`,
 
   deleteGalleries: (accountId: AccountId, entries: ReadonlyArray<unknown>) => sql`
     DELETE FROM entity_media g
@@ -187,7 +197,7 @@ const runTimed = (
  * the plan are raised to it.
  */
 export const makeWriteParts = (sql: SqlClient) => {
-  const { deleteVersions, updateVersions, upsertVersions } = makeVersionRows(sql)
+  const { deleteVersions, insertUnlinkedVersions, updateVersions, upsertVersions } = makeVersionRows(sql)
   const { deleteGalleries, deleteMembers, upsertGalleries, upsertMembers } = makeRelationRows(sql)
   const forgetOnUnlinkedStores = makeForgetOnUnlinkedStores(sql)
 
@@ -198,6 +208,7 @@ export const makeWriteParts = (sql: SqlClient) => {
     const added = runTimed(versions.added, (rows, time) =>
       insertAll(upsertVersions(accountId, rows, time), versions.added.length)
     )
+    const toUnlinked = runUnlessEmpty(plan.toUnlinked, (ids) => insertUnlinkedVersions(accountId, ids))
     const related = Effect.all(
       [
         runInParts(galleries.removed, (rows) => deleteGalleries(accountId, rows)),
@@ -218,6 +229,6 @@ export const makeWriteParts = (sql: SqlClient) => {
         { discard: true }
       )
     })
-    return (time) => Effect.all([removed, changed(time), added(time), related, deleted], { discard: true })
+    return (time) => Effect.all([removed, changed(time), added(time), toUnlinked, related, deleted], { discard: true })
   }
 }

@@ -108,7 +108,11 @@ export const differences = (plan: Plan) => {
     ),
     galleries: difference(
       ({ gallery }) => gallery,
-      (entry, position, entityId) => ({ entityId, position, ...entry }),
+      ({ joined, ...entry }, position, entityId) => ({
+        ...{ entityId, position, ...entry },
+        joinedStoreIds: joined?.storeIds ?? [],
+        isJoined: joined?.isNew === true
+      }),
       ({ entityId, mediaId }) => `${entityId} ${mediaId}`
     ),
     members: difference(

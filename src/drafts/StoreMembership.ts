@@ -1,12 +1,18 @@
 import { Data, Effect, Either } from "effect"
-import { type Aggregate, byPosition, type GalleryEntry, type VersionState } from "../catalog/Aggregate.ts"
+import {
+  type Aggregate,
+  byPosition,
+  type GalleryEntry,
+  type VersionState,
+  variantsByProduct
+} from "../catalog/Aggregate.ts"
 import type { CatalogRepo } from "../catalog/CatalogRepo.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { NotFound, ValidationFailed } from "../model/Errors.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { mediaShown } from "./Aggregate.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
-import { maxGallery } from "./VariantPictures.ts"
+import { marked, maxGallery } from "./VariantPictures.ts"
 
 /**
  * The product was written after its variants and media were read. The write must start over, because locking the others now would break
@@ -19,7 +25,7 @@ export const movedMeanwhile = "somebody changed it at the same moment: try again
 
 type Decided<Change = CatalogChange> = Either.Either<ReadonlyArray<Change>, NotFound | ValidationFailed | PartsMoved>
 
-export type Removal = Data.TaggedEnum.Value<CatalogChange, "RemoveFromStore" | "SetGallery">
+export type Removal = Data.TaggedEnum.Value<CatalogChange, "RemoveFromStore" | "SetGallery" | "ChangeGallery">
 
 const find = ({ aggregates }: LockedCatalog, id: EntityId) =>
   Either.fromNullable(aggregates.get(id), () => new NotFound())
@@ -72,16 +78,14 @@ const showGalleries = (
     const room = Math.max(maxGallery - product.gallery.length, 0)
     const joining = new Set([...media].filter((id) => !isEntry.has(id)).slice(0, room))
     const ofProduct = [...media].filter((id) => isEntry.has(id) || joining.has(id))
-    const show = (entityId: EntityId, mediaIds: ReadonlyArray<EntityId>) =>
-      mediaIds.length === 0
-        ? []
-        : [
-            CatalogChange.ChangeGallery({
-              entityId,
-              add: mediaIds.map((mediaId) => ({ mediaId, storeIds: [storeId] })),
-              remove: []
-            })
-          ]
+    const show = (entityId: EntityId, mediaIds: ReadonlyArray<EntityId>) => {
+      const own = new Set(shown.find(({ id }) => id === entityId)?.entries.map(({ mediaId }) => mediaId))
+      const add = mediaIds.map((mediaId) => {
+        const entry = { mediaId, storeIds: [storeId] }
+        return own.has(mediaId) ? entry : marked({ ...entry, isNew: joining.has(mediaId) })
+      })
+      return add.length === 0 ? [] : [CatalogChange.ChangeGallery({ entityId, add, remove: [] })]
+    }
     return [
       ...[...media].map((mediaId) => CatalogChange.AddToStore({ entityId: mediaId, storeId })),
       ...show(product.id, ofProduct),
@@ -204,7 +208,10 @@ const emptiedProducts = (removed: ReadonlySet<EntityId>, storeId: StoreId, locke
 export interface DecidedRemovals {
   /** By entity. */
   readonly of: ReadonlyMap<EntityId, Decided<Removal>>
-  /** Removals of media that the galleries of removed products showed. */
+  /**
+   * What leaves the galleries of products with pictures of removed variants. Then the removals of media that only removed galleries and entries
+   * showed.
+   */
   readonly along: ReadonlyArray<Removal>
 }
 
@@ -212,12 +219,41 @@ const removedBy = (decided: ReadonlyArray<Decided<Removal>>): ReadonlySet<Entity
   new Set(decided.flatMap((result) => Either.getOrElse(result, () => [])).map(({ entityId }) => entityId))
 
 /**
+ * What leaves the galleries of products on the store with these variants: pictures that came there with variants, and that no other variant
+ * shows there. `unshown`: those of these pictures that nothing else shows there.
+ */
+const makeLeavingPictures =
+  (catalog: CatalogRepo["Type"]) =>
+  (accountId: AccountId, removed: ReadonlyArray<Aggregate>, storeId: StoreId, { aggregates }: LockedCatalog) =>
+    Effect.gen(function* () {
+      const ids = removed.map(({ id }) => id)
+      const changes: Array<Removal> = []
+      const unshown: Array<EntityId> = []
+      for (const [productId, variants] of variantsByProduct(removed)) {
+        const lost = new Set(variants.flatMap((variant) => mediaShown(variant, storeId)))
+        const entries = (aggregates.get(productId)?.gallery ?? []).flatMap(({ joined, mediaId }) =>
+          joined?.storeIds.includes(storeId) && lost.has(mediaId)
+            ? [{ mediaId, storeIds: [storeId], isNew: joined.isNew }]
+            : []
+        )
+        if (ids.includes(productId) || entries.length === 0) continue
+        const media = entries.map(({ mediaId }) => mediaId)
+        const kept = yield* catalog.mediaShownByOthers(accountId, storeId, media, ids, productId)
+        const remove = entries.filter(({ mediaId }) => !kept.includes(mediaId))
+        const shown = yield* catalog.mediaShownByOthers(accountId, storeId, media, [...ids, productId])
+        changes.push(CatalogChange.ChangeGallery({ entityId: productId, add: [], remove }))
+        unshown.push(...media.filter((id) => !shown.includes(id)))
+      }
+      return { changes, unshown }
+    })
+
+/**
  * Decides the removal of each of these entities. Media of their galleries leave the store too if they were never published there and no
  * other entity on it shows them. A media file that another entity shows there is refused.
  */
-export const makeDecideRemovals =
-  (catalog: CatalogRepo["Type"]) =>
-  (accountId: AccountId, ids: ReadonlyArray<EntityId>, storeId: StoreId, locked: LockedCatalog) =>
+export const makeDecideRemovals = (catalog: CatalogRepo["Type"]) => {
+  const leavingPictures = makeLeavingPictures(catalog)
+  return (accountId: AccountId, ids: ReadonlyArray<EntityId>, storeId: StoreId, locked: LockedCatalog) =>
     Effect.gen(function* () {
       const first = ids.map((id) => [id, decideRemoval(id, storeId)(locked)] as const)
       const emptied = emptiedProducts(removedBy(first.map(([, result]) => result)), storeId, locked)
@@ -230,14 +266,20 @@ export const makeDecideRemovals =
       const taken = new Set(aggregates.flatMap((each) => mediaShown(each, storeId)))
       const named = aggregates.filter(({ kind }) => kind === "media").map(({ id }) => id)
       const media = [...new Set([...taken, ...named])]
-      const shown = new Set(yield* catalog.mediaShownByOthers(accountId, storeId, media, removed))
+      const leaving = yield* leavingPictures(accountId, aggregates, storeId, locked)
+      const others = yield* catalog.mediaShownByOthers(accountId, storeId, media, removed)
+      const shown = new Set(others.filter((id) => !leaving.unshown.includes(id)))
       const removals: DecidedRemovals = {
         of: new Map(
           decided.map(([id, result]) => [id, shown.has(id) && named.includes(id) ? refuse(shownByGallery) : result])
         ),
-        along: [...taken]
-          .filter((id) => !shown.has(id) && !named.includes(id))
-          .flatMap((id) => Either.getOrElse(decideRemoval(id, storeId)(locked), () => []))
+        along: [
+          ...leaving.changes,
+          ...[...taken]
+            .filter((id) => !shown.has(id) && !named.includes(id))
+            .flatMap((id) => Either.getOrElse(decideRemoval(id, storeId)(locked), () => []))
+        ]
       }
       return removals
     })
+}

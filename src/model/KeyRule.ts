@@ -100,7 +100,11 @@ const objectLike =
     )
   }
 
-const isNumeric = (member: unknown) => /^-?\d+(?:\.\d+)?$/.test(String(member))
+/** Whether a member is a number, or a text of one. A list of one number reads like the number, so the kind of the member is checked too. */
+const isNumeric = (member: unknown) =>
+  (Predicate.isNumber(member) || Predicate.isString(member)) &&
+  /^-?\d+(?:\.\d+)?$/.test(String(member)) &&
+  Number.isFinite(Number(member))
 
 const measurementRule = (type: string) => {
   const units = unitsOf(type)
@@ -129,14 +133,15 @@ const typeRules: TypeRules = new Map([
     color: (value: string) => ruleUnless(/^#(?:[0-9a-f]{3}){1,2}$/i.test(value), "must be a colour such as #1a2b3c"),
     date_time: (value: string) => {
       const [, date = ""] =
-        /^(\d{4}-\d{2}-\d{2})[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?$/.exec(
+        /^(\d{4}-\d{2}-\d{2})[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?$/.exec(
           value
         ) ?? []
       return ruleUnless(isDate(date), "must be a date and time such as 2026-01-31T12:30:00")
     },
     money: objectLike(
       { amount: "5.99", currency_code: "EUR" },
-      ({ amount, currency_code }) => isNumeric(amount) && /^[A-Z]{3}$/.test(String(currency_code))
+      ({ amount, currency_code }) =>
+        isNumeric(amount) && Predicate.isString(currency_code) && /^[A-Z]{3}$/.test(currency_code)
     ),
     rating: (value: string) =>
       isRating(value) ??

@@ -117,9 +117,75 @@ for (const engine of featureServiceEngines)
         inTent(({ a, green, here, product, red }) =>
           Effect.gen(function* () {
             const joined = yield* write(green, [entry(a, here)])
-            assert.deepStrictEqual(yield* write(red, [entry(a, here)]), [])
+            assert.deepStrictEqual(yield* write(red, [entry(a, here)]), joined)
             yield* write(green, [], joined)
             assert.deepStrictEqual(yield* galleryOf(product), [entry(a, here)])
+          })
+        )
+      )
+
+      for (const [order, name] of [
+        [[0, 1], "the first one first"],
+        [[1, 0], "the last one first"]
+      ] as const)
+        it.effect(`leaves the gallery of the product when the changes of two variants are undone, ${name}`, () =>
+          inTent(({ a, b, green, here, product, red }) =>
+            Effect.gen(function* () {
+              yield* set(product, [entry(b, here)])
+              const joined: Array<readonly [EntityId, ReadonlyArray<JoinedEntry>]> = []
+              for (const id of [green, red]) joined.push([id, yield* write(id, [entry(a, here)])])
+              for (const [undone, index] of order.entries()) {
+                const [id, leaving] = joined[index] ?? assert.fail("no such change")
+                yield* write(id, [], leaving)
+                const left = undone === 0 ? [entry(b, here), entry(a, here)] : [entry(b, here)]
+                assert.deepStrictEqual(yield* galleryOf(product), left)
+              }
+            })
+          )
+        )
+
+      it.effect("stays after an undo if the product had it before, or another variant has lost it since", () =>
+        inTent(({ a, b, green, here, product, red }) =>
+          Effect.gen(function* () {
+            yield* set(product, [entry(b, here)])
+            assert.deepStrictEqual(yield* write(green, [entry(b, here)]), [])
+            yield* write(green, [entry(a, here)])
+            const revision = yield* revisionOf(product)
+            yield* write(green, [])
+            assert.strictEqual(yield* revisionOf(product), revision)
+            const joined = yield* write(red, [entry(a, here)])
+            assert.deepStrictEqual(joined, [])
+            yield* write(red, [], joined)
+            assert.deepStrictEqual(yield* galleryOf(product), [entry(b, here), entry(a, here)])
+          })
+        )
+      )
+
+      it.effect("leaves the product on a store with the last variant that shows it there", () =>
+        inTent(({ a, b, c, green, here, product, red, there }) =>
+          Effect.gen(function* () {
+            const { addStoreVersion, removeStoreVersion } = yield* Drafts
+            const add = CatalogChange.AddToStore({ entityId: product, storeId: there })
+            yield* (yield* CatalogChanges).apply([add])
+            yield* set(product, [entry(a, here)])
+            yield* set(green, [entry(b, here), entry(a, here)])
+            yield* set(red, [entry(b, here), entry(c, here)])
+            // Another product shows one of the pictures.
+            const bag = yield* anEntity("product", { title: "Bag" })
+            yield* (yield* CatalogChanges).apply([CatalogChange.AddToStore({ entityId: bag, storeId: there })])
+            const large = yield* anEntity("variant", { sku: "T-L" }, { of: product })
+            for (const id of [green, red, large]) yield* addStoreVersion(id, there)
+            yield* (yield* CatalogChanges).apply([
+              CatalogChange.SetGallery({ entityId: bag, entries: [entry(c, there)] })
+            ])
+            const both = [entry(a, here, there), entry(b, there), entry(c, there)]
+            assert.deepStrictEqual(yield* galleryOf(product), both)
+            yield* removeStoreVersion(green, there)
+            assert.deepStrictEqual(yield* galleryOf(product), [entry(a, here), entry(b, there), entry(c, there)])
+            assert.deepStrictEqual(yield* galleryOf(green), [entry(b, here), entry(a, here)])
+            yield* removeStoreVersion(red, there)
+            assert.deepStrictEqual(yield* galleryOf(product), [entry(a, here)])
+            assert.deepStrictEqual(yield* Effect.forEach([a, b, c], storesOf), [[here], [here], [here, there]])
           })
         )
       )

@@ -1,8 +1,10 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { NewEntity } from "../../src/drafts/Creation.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
 import type { EntityKind } from "../../src/model/Attribute.ts"
-import { type EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
+import { EntityId, ImportId, type StoreId } from "../../src/model/Ids.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
 import { StoresRepo } from "../../src/stores/StoresRepo.ts"
 import {
   actingAs,
@@ -11,6 +13,7 @@ import {
   Catalog,
   CatalogChange,
   CatalogChanges,
+  Drafts,
   Programs,
   Stores
 } from "../../src/testing/index.ts"
@@ -230,6 +233,46 @@ for (const engine of serviceEngines) {
             assert.deepStrictEqual(yield* states, [true, true, true, false])
           }).pipe(actingAs(actor))
         })
+      )
+
+      it.effect(
+        "a variant that is created while a store of its product is unlinked is there when it is linked again",
+        () =>
+          Effect.gen(function* () {
+            const { actor, stores } = yield* anAccount({ domains: ["a.example", "b.example", "c.example"] })
+            const [first, second] = [stores[0].id, stores[1].id]
+            yield* Effect.gen(function* () {
+              const { link, unlink } = yield* Stores
+              const { create } = yield* Drafts
+              const catalog = yield* Catalog
+              const [id, variantId, large, imported] = yield* Effect.all(
+                Array.from({ length: 4 }, () => mintId(EntityId))
+              )
+              assert(id !== undefined && variantId !== undefined && large !== undefined && imported !== undefined)
+              const attributes = [{ key: "title", value: "Boots" }]
+              const storeIds = [first, second]
+              yield* create(NewEntity.Product({ id, attributes, variantId, variant: [], storeIds }))
+              yield* unlink("b.example")
+              const firstOption = { name: "Size", former: "S" }
+              const variant = { id: large, productId: id, attributes: [], optionValues: ["L"], firstOption }
+              yield* create(NewEntity.Variant(variant))
+              // An import of another store says nothing about this one.
+              yield* apply(
+                CatalogChange.CreateEntity({ id: imported, kind: "variant", parentId: id, values: { option1: "M" } }),
+                CatalogChange.AddToStore({ entityId: imported, storeId: first })
+              )
+              const storesOf = (variant: EntityId) =>
+                Effect.map(catalog.list("variant", { limit: 50 }), ({ text }) =>
+                  JSON.parse(text).data.find(({ id }: { readonly id: EntityId }) => id === variant)
+                )
+              assert.deepInclude(yield* storesOf(large), { store_ids: [first] })
+              yield* link({ domain: "b.example" })
+              assert.deepInclude(yield* storesOf(large), { store_ids: [first, second], pending_publish: true })
+              assert.deepInclude(yield* storesOf(imported), { store_ids: [first] })
+              const { last_publish_status, pending_publish } = yield* catalog.version("variant", large, second)
+              assert.deepStrictEqual([last_publish_status, pending_publish], ["never_published", true])
+            }).pipe(actingAs(actor))
+          })
       )
 
       it.effect("linking again keeps the store's name, unless a new one is given", () =>

@@ -315,6 +315,47 @@ for (const engine of serviceEngines) {
         )
       )
 
+      it.effect(
+        "a variant that the connection added to a store leaves it with its pictures, which the product had not",
+        () =>
+          inWorld(({ agent, drafts, here, product, review, run, there, window }) =>
+            Effect.gen(function* () {
+              const { apply } = yield* CatalogChanges
+              const picture = (name: string) =>
+                anEntity("media", { url: `https://cdn.example/${name}.png` }, { on: [here] })
+              const [own, joined] = [yield* picture("own"), yield* picture("joined")]
+              const variant = yield* anEntity("variant", { sku: "T-1" }, { on: [here], of: product })
+              const on = (mediaId: EntityId, ...stores: ReadonlyArray<{ readonly id: StoreId }>) => ({
+                mediaId,
+                storeIds: stores.map(({ id }) => id)
+              })
+              const stays = yield* anEntity("variant", { sku: "T-2" }, { on: [here], of: product })
+              yield* apply([
+                ...[product, stays, own].map((entityId) => CatalogChange.AddToStore({ entityId, storeId: there.id })),
+                CatalogChange.SetGallery({ entityId: product, entries: [on(own, here, there)] }),
+                CatalogChange.SetGallery({ entityId: variant, entries: [on(joined, here), on(own, here)] })
+              ])
+              const galleries = Effect.forEach([product, variant], (id) =>
+                Effect.map(drafts.sheet(id), ({ gallery }) => gallery)
+              )
+              const before = yield* galleries
+              yield* drafts.addStoreVersion(variant, there.id).pipe(actingAs(agent))
+              assert.deepStrictEqual(yield* galleries, [
+                [on(own, here, there), on(joined, there)],
+                [on(joined, here, there), on(own, here, there)]
+              ])
+              const over = yield* window
+              const addition = ["b.example added_to_store: null -> null"]
+              assert.deepStrictEqual((yield* review(over)).fields.map(short), addition)
+              const { entities, fields, left } = yield* run(over)
+              assert.deepStrictEqual([entities, fields, left], [1, 1, []])
+              assert.deepStrictEqual(yield* galleries, before)
+              const stores = Effect.map(drafts.projections(joined), (all) => all.map(({ store_id }) => store_id))
+              assert.deepStrictEqual(yield* stores, [here.id])
+            })
+          )
+      )
+
       it.effect("what the connection added to a store is taken off it, unless somebody needs it there", () =>
         inWorld(({ actor, agent, drafts, here, product, review, run, there, window, write }) =>
           Effect.gen(function* () {

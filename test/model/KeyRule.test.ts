@@ -43,16 +43,25 @@ describe("types of metafields", () => {
   })
 
   const length = 'must be JSON such as {"value":25,"unit":"mm"}, with one of the units mm, cm, m, in, ft, yd'
+  const money = 'must be JSON such as {"amount":"5.99","currency_code":"EUR"}'
+  const rating = 'must be JSON such as {"value":"3.5","scale_min":"1.0","scale_max":"5.0"}'
   it.each([
     ["color", "red", "must be a colour such as #1a2b3c"],
     ["date_time", "2026-02-30T10:00:00", "must be a date and time such as 2026-01-31T12:30:00"],
     ["date_time", "2026-01-31", "must be a date and time such as 2026-01-31T12:30:00"],
+    ["date_time", "2026-01-31T10:00:00+24:00", "must be a date and time such as 2026-01-31T12:30:00"],
+    ["date_time", "2026-01-31T10:00:00+01:60", "must be a date and time such as 2026-01-31T12:30:00"],
     ["dimension", "25 cm", length],
     ["dimension", '{"value":25,"unit":"kg"}', length],
     ["dimension", '{"value":"wide","unit":"cm"}', length],
+    ["dimension", '{"value":[25],"unit":"cm"}', length],
+    ["dimension", `{"value":"-${"9".repeat(400)}","unit":"cm"}`, length],
+    ["money", '{"amount":["5.99"],"currency_code":"EUR"}', money],
+    ["money", '{"amount":"5.99","currency_code":["EUR"]}', money],
+    ["rating", '{"value":["3"],"scale_min":["1"],"scale_max":["5"]}', rating],
     ["temperature", '{"value":25}', 'must be JSON such as {"value":25,"unit":"celsius"}'],
-    ["money", '{"amount":"5.99"}', 'must be JSON such as {"amount":"5.99","currency_code":"EUR"}'],
-    ["rating", "5", 'must be JSON such as {"value":"3.5","scale_min":"1.0","scale_max":"5.0"}'],
+    ["money", '{"amount":"5.99"}', money],
+    ["rating", "5", rating],
     [
       "rating",
       '{"value":"5.5","scale_min":"1.0","scale_max":"5.0"}',
