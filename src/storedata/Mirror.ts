@@ -1,9 +1,10 @@
 import { Chunk, Context, Effect, Layer, Stream } from "effect"
 import { DefinitionsRepo } from "../drafts/DefinitionsRepo.ts"
 import { definitionOf, type ExportedMetafield, OwnerType } from "../model/Definition.ts"
+import { ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, type ImportId, RecordId, type StoreId } from "../model/Ids.ts"
 import { PlatformClient, type PlatformStore } from "../platform/PlatformClient.ts"
-import { type PlatformReadError, PlatformUnavailable } from "../platform/PlatformErrors.ts"
+import type { PlatformReadError } from "../platform/PlatformErrors.ts"
 import { TranslatedKind } from "../platform/Translation.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { isKeepable, type MirrorItem, maxEntries, nameOf, normal, translationItems } from "./MirrorRecords.ts"
@@ -11,6 +12,23 @@ import { MirrorRepo } from "./MirrorRepo.ts"
 
 /** Number of records in one batch. Only one batch is in memory at a time. */
 const itemsAtOnce = 100
+
+const nouns: Readonly<Record<MirrorItem["kind"], string>> = {
+  market: "market",
+  metafield_definition: "metafield definition",
+  metaobject_definition: "metaobject definition",
+  metaobject_entry: "metaobject entry",
+  translatable_fields: "record with translations",
+  translations: "record with translations"
+}
+
+const shownCharacters = 80
+
+/** Names the record, so that the shop's staff can correct it: without this, no refresh of the store can end. */
+const unstorable = (item: MirrorItem) => {
+  const name = JSON.stringify(nameOf(item).slice(0, shownCharacters))
+  return ValidationFailed.at("store", `has a ${nouns[item.kind]} that cannot be stored: ${name}`)
+}
 
 const make = Effect.gen(function* () {
   const client = yield* PlatformClient
@@ -20,7 +38,7 @@ const make = Effect.gen(function* () {
   const toStaged = (rawItem: MirrorItem) =>
     Effect.gen(function* () {
       const item = normal(rawItem)
-      if (!isKeepable(item)) return yield* new PlatformUnavailable({ reason: "nonsense" })
+      if (!isKeepable(item)) return yield* unstorable(item)
       return { id: yield* mintId(RecordId), name: nameOf(item), item }
     })
 
@@ -28,7 +46,7 @@ const make = Effect.gen(function* () {
     /**
      * Reads all of this data and stages it for the import. Answers of the service do not change yet. Replaces data that the
      * import staged before. Reads at most 10,000 entries per metaobject definition; `cut_metaobjects` names definitions that
-     * have more. PlatformUnavailable, PlatformRefused: the platform could not be read; call `forget` to delete the staged part.
+     * have more. ValidationFailed: a record cannot be stored. PlatformUnavailable, PlatformRefused: the platform could not be read; call `forget` to delete the staged part.
      */
     stage: Effect.fn("Mirror.stage")(function* (accountId: AccountId, importId: ImportId, store: PlatformStore) {
       /**

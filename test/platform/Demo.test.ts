@@ -77,6 +77,56 @@ for (const engine of [{ name: "memory", absent: false, layer: demoMemory }, ...d
         })
       )
 
+      it.effect("takes the records of staff that are entities which it has accepted without telling their ids", () =>
+        Effect.gen(function* () {
+          const client = yield* PlatformClient
+          const shops = yield* DemoShops
+          const store = yield* (yield* PlatformShops).open
+          const { attributes, variants, ...product } = aProduct()
+          const [variant] = variants
+          assert.isDefined(variant)
+          const ofStaff = (
+            kind: "product" | "variant",
+            platformId: string,
+            values: Readonly<Record<string, string>>
+          ) => ({
+            ...record(1),
+            ...{ kind, platformId, parentId: kind === "variant" ? "p/staff" : null },
+            attributes: attributesOf(values)
+          })
+          yield* shops.put(store, [
+            ofStaff("product", "p/staff", { title: "Staff", handle: "same" }),
+            ofStaff("variant", "v/other", { sku: "OTHER" }),
+            ofStaff("variant", "v/staff", { sku: "SAME", price: "1.00" })
+          ])
+          const accepted = { platformId: null, isAccepted: true } as const
+          const publication = {
+            ...{ ...product, ...accepted, attributes: { ...attributes, ...attributesOf({ handle: "same" }) } },
+            variants: [{ ...variant, ...accepted, attributes: attributesOf({ sku: "SAME", price: "2.00" }) }],
+            media: []
+          }
+          const published = yield* client.publish(store, publication)
+          assert.deepStrictEqual(
+            [...published.platformIds],
+            [
+              [product.entityId, "p/staff"],
+              [variant.entityId, "v/staff"]
+            ]
+          )
+          assert.deepStrictEqual(yield* client.publish(store, publication), published)
+          const records = Chunk.toReadonlyArray(yield* Stream.runCollect(client.pull(store)))
+          assert.deepStrictEqual(
+            records.map(({ attributes, entityId, platformId }) => [platformId, entityId, attributes.price?.value]),
+            [
+              ["p/staff", product.entityId, undefined],
+              // The publish of a product that the store has sends only the order of its variants.
+              ["v/staff", null, "1.00"],
+              ["v/other", null, undefined]
+            ]
+          )
+        })
+      )
+
       it.effect("repeating an applied key changes nothing, even after a newer key", () =>
         Effect.gen(function* () {
           const client = yield* PlatformClient

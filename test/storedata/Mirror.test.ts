@@ -14,7 +14,7 @@ const storeId = StoreId.make("0b9f5d52-6f0e-4a7c-9b35-2f1f6f3d7a10")
 const store = { accountId, storeId, domain: "a.example", platform: "shopify", credentials: {} } as const
 
 /** A platform with this number of markets, which counts the records that were read. It fails after a given number. */
-const staging = (count: number, failsAfter: number) =>
+const staging = (count: number, failsAfter: number, handleOf = (n: number) => `market-${n}`) =>
   Effect.gen(function* () {
     const seen = { given: 0, kept: 0, most: 0, ahead: 0, forgotten: 0 }
     const nothing = () => Stream.empty
@@ -28,7 +28,7 @@ const staging = (count: number, failsAfter: number) =>
               : Effect.sync(() => {
                   seen.given++
                   seen.ahead = Math.max(seen.ahead, seen.given - seen.kept)
-                  return aMarket(`market-${n}`)
+                  return aMarket(handleOf(n))
                 })
           )
         ),
@@ -69,5 +69,24 @@ it.effect("a failure of the platform during the read is reported", () =>
     const { exit, seen } = yield* staging(2_050, 250)
     assert.deepInclude(exit._tag === "Left" ? exit.left : {}, { _tag: "PlatformUnavailable", reason: "throttled" })
     assert.isAtMost(seen.kept, 250)
+  })
+)
+
+it.effect("a record that cannot be stored is named", () =>
+  Effect.gen(function* () {
+    const refused = (handle: string) =>
+      Effect.map(
+        staging(3, 3, (n) => (n === 2 ? handle : `market-${n}`)),
+        ({ exit }) => (exit._tag === "Left" && exit.left._tag === "ValidationFailed" ? exit.left.issues : exit)
+      )
+    for (const [handle, name] of [
+      ["", '""'],
+      ["gulf\u0000", '"gulf\\u0000"'],
+      ["gulf\ud800", '"gulf\\ud800"'],
+      ["x".repeat(256), `"${"x".repeat(80)}"`]
+    ] as const)
+      assert.deepStrictEqual(yield* refused(handle), [
+        { path: "store", message: `has a market that cannot be stored: ${name}` }
+      ])
   })
 )
