@@ -2,7 +2,7 @@ import { Array as Arr, Clock, type Context, Effect, Layer, Ref } from "effect"
 import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { linkedStores, type MemoryEntity } from "../catalog/CatalogState.memory.ts"
 import { type MemoryAccount, type MemorySlices, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
-import type { EntityKind } from "../model/Attribute.ts"
+import type { Attributes, EntityKind } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { fromMillis, max, plusMicros, type Timestamp } from "../model/Timestamp.ts"
 import { skusOf, type VariantSummary } from "./Aggregate.ts"
@@ -52,6 +52,18 @@ const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
   }
 }
 
+/** Values in the order of their keys in `jsonb`, so that a history lists several changed fields in the same order as with SQL. */
+const asStored = (attributes: Attributes): Attributes =>
+  Object.fromEntries(
+    Object.entries(attributes).sort(([left], [right]) => left.length - right.length || (left < right ? -1 : 1))
+  )
+
+const withStoredValues = (aggregate: Aggregate): Aggregate => ({
+  ...aggregate,
+  attributes: asStored(aggregate.attributes),
+  versions: aggregate.versions.map((version) => ({ ...version, overrides: asStored(version.overrides) }))
+})
+
 /** The account without deleted entities and all that belongs to them. */
 const withoutEntities = (account: MemoryAccount, plan: Plan): MemoryAccount => {
   const { deleted } = plan
@@ -97,7 +109,7 @@ export const layerDraftsRepoMemory = Layer.effect(
         const entities = new Map(account.entities)
         for (const aggregate of plan.created)
           entities.set(aggregate.id, {
-            aggregate,
+            aggregate: withStoredValues(aggregate),
             draftRevision: 0,
             changeSeq: 0,
             canonicalChangedAt: createdAt,
@@ -109,7 +121,7 @@ export const layerDraftsRepoMemory = Layer.effect(
           const unlinked = entity.aggregate.versions.filter(({ storeId }) => account.unlinkedStores.has(storeId))
           entities.set(after.id, {
             ...entity,
-            aggregate: { ...after, versions: [...after.versions, ...unlinked] }
+            aggregate: withStoredValues({ ...after, versions: [...after.versions, ...unlinked] })
           })
         }
         return withoutEntities({ ...account, entities }, plan)

@@ -214,7 +214,8 @@ const makePendingScans = (
     )
 })
 
-const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: number) =>
+/** Whether a process can claim the publication now. */
+export const isDue = (account: MemoryAccount, publication: MemoryPublication, millis: number) =>
   isOpen(publication) &&
   account.stores.has(publication.storeId) &&
   (account.outages.get(publication.storeId)?.until ?? 0) <= millis &&
