@@ -191,7 +191,7 @@ const EndedLeases = Layer.effectDiscard(
   )
 )
 
-/** All services without the surfaces, on a migrated database. Imports, users and connections have no in-memory repositories. */
+/** All services without the surfaces, on a migrated database. Users, connections and files of exports have no in-memory repositories. */
 export const ServicesOnDatabase = Layer.mergeAll(
   Authorization.layer,
   Connections.layer,

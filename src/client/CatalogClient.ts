@@ -46,11 +46,11 @@ type ListParams<K extends Kind> = Parameters<Endpoints["catalog"][(typeof endpoi
 export type WalkParams<K extends Kind> = Partial<Plain<Omit<ListParams<K>, "cursor">>>
 
 /** A row of a walk: short, or with the members of the groups that `include` names. */
-export type WalkRow<K extends Kind, Params> = Params extends {
-  readonly include: ReadonlyArray<infer Group extends Include>
-}
-  ? Omit<Details[K], IncludedMember<Exclude<Include, Group>>>
-  : Rows[K]
+export type WalkRow<K extends Kind, Params> = K extends Kind
+  ? Params extends { readonly include: ReadonlyArray<infer Group extends Include> }
+    ? Omit<Details[K], IncludedMember<Exclude<Include, Group>>>
+    : Rows[K]
+  : never
 
 /** A page of changes. `next_cursor`: save it after the changes are handled, and follow from it later. */
 export interface ChangePage {

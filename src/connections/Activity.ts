@@ -1,9 +1,9 @@
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import type { AccountId, ConnectionId } from "../model/Ids.ts"
 import { ActivityRepo, type CallCount } from "./ActivityRepo.ts"
 
 /** How often a process writes its call counts. A killed process loses the counts since its last write. */
-const betweenWrites = Schedule.spaced("5 seconds")
+const betweenWrites = Duration.seconds(5)
 
 /** Number of days that pages and commands show. */
 export const shownDays = 30
@@ -11,6 +11,8 @@ export const shownDays = 30
 const make = Effect.gen(function* () {
   const repo = yield* ActivityRepo
   const counted = new Map<ConnectionId, CallCount>()
+  /** Open while calls are not written, so that an idle process does not wake up. */
+  const hasCalls = yield* Effect.makeLatch()
 
   const add = ({ accountId, calls, connectionId }: CallCount) => {
     counted.set(connectionId, {
@@ -18,11 +20,13 @@ const make = Effect.gen(function* () {
       connectionId,
       calls: calls + (counted.get(connectionId)?.calls ?? 0)
     })
+    hasCalls.unsafeOpen()
   }
 
   const writeCalls = Effect.suspend(() => {
     const counts = [...counted.values()]
     counted.clear()
+    hasCalls.unsafeClose()
     return counts.length === 0
       ? Effect.void
       : repo.addCalls(counts).pipe(
@@ -33,7 +37,7 @@ const make = Effect.gen(function* () {
 
   // Writes the last counts after the loop below has ended, because finalizers run in reverse order.
   yield* Effect.addFinalizer(() => writeCalls)
-  yield* Effect.forkScoped(Effect.schedule(writeCalls, betweenWrites))
+  yield* Effect.forkScoped(Effect.forever(Effect.zipRight(hasCalls.await, Effect.delay(writeCalls, betweenWrites))))
 
   return {
     /** Counts a tool call. Writes nothing. */

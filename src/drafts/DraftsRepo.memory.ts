@@ -2,7 +2,7 @@ import { Array as Arr, Clock, type Context, Effect, Layer, Ref } from "effect"
 import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { linkedStores, type MemoryEntity } from "../catalog/CatalogState.memory.ts"
 import { type MemoryAccount, type MemorySlices, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
-import type { EntityKind } from "../model/Attribute.ts"
+import type { Attributes, EntityKind } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { fromMillis, max, plusMicros, type Timestamp } from "../model/Timestamp.ts"
 import { skusOf, type VariantSummary } from "./Aggregate.ts"
@@ -53,6 +53,18 @@ const publishedFrom = (plan: Plan, time: Timestamp): Plan => {
   }
 }
 
+/** Values in the order of their keys in `jsonb`, so that a history lists several changed fields in the same order as with SQL. */
+const asStored = (attributes: Attributes): Attributes =>
+  Object.fromEntries(
+    Object.entries(attributes).sort(([left], [right]) => left.length - right.length || (left < right ? -1 : 1))
+  )
+
+const withStoredValues = (aggregate: Aggregate): Aggregate => ({
+  ...aggregate,
+  attributes: asStored(aggregate.attributes),
+  versions: aggregate.versions.map((version) => ({ ...version, overrides: asStored(version.overrides) }))
+})
+
 /** The account without deleted entities and all that belongs to them. */
 const withoutEntities = (account: MemoryAccount, plan: Plan): MemoryAccount => {
   const { deleted } = plan
@@ -87,11 +99,12 @@ const withoutEntities = (account: MemoryAccount, plan: Plan): MemoryAccount => {
   }
 }
 
-/** A new variant, on the unlinked stores of its product too. */
-const withUnlinked = (account: MemoryAccount, variant: Aggregate): Aggregate => {
-  const product = variant.parentId === null ? undefined : account.entities.get(variant.parentId)
-  const unlinked = (product?.aggregate.versions ?? []).filter(({ storeId }) => account.unlinkedStores.has(storeId))
-  return { ...variant, versions: [...variant.versions, ...unlinked.map(({ storeId }) => newVersion(storeId))] }
+/** A new entity. If the plan says so, it is on the unlinked stores of its product too. */
+const withUnlinked = (account: MemoryAccount, { toUnlinked }: Plan, created: Aggregate): Aggregate => {
+  const product = created.parentId === null ? undefined : account.entities.get(created.parentId)
+  if (product === undefined || !toUnlinked.includes(created.id)) return created
+  const unlinked = product.aggregate.versions.filter(({ storeId }) => account.unlinkedStores.has(storeId))
+  return { ...created, versions: [...created.versions, ...unlinked.map(({ storeId }) => newVersion(storeId))] }
 }
 
 /** The in-memory repository. It passes the same contract suite as `layer`. Members are always read, because that costs nothing here. */
@@ -105,7 +118,7 @@ export const layerDraftsRepoMemory = Layer.effect(
         const entities = new Map(account.entities)
         for (const aggregate of plan.created)
           entities.set(aggregate.id, {
-            aggregate: plan.toUnlinked.includes(aggregate.id) ? withUnlinked(account, aggregate) : aggregate,
+            aggregate: withStoredValues(withUnlinked(account, plan, aggregate)),
             draftRevision: 0,
             changeSeq: 0,
             canonicalChangedAt: createdAt,
@@ -117,7 +130,7 @@ export const layerDraftsRepoMemory = Layer.effect(
           const unlinked = entity.aggregate.versions.filter(({ storeId }) => account.unlinkedStores.has(storeId))
           entities.set(after.id, {
             ...entity,
-            aggregate: { ...after, versions: [...after.versions, ...unlinked] }
+            aggregate: withStoredValues({ ...after, versions: [...after.versions, ...unlinked] })
           })
         }
         return withoutEntities({ ...account, entities }, plan)

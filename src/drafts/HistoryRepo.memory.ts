@@ -2,6 +2,7 @@ import { Clock, Effect, Layer, Ref } from "effect"
 import type { MemorySlices } from "../database/MemoryStore.memory.ts"
 import { type MemoryAccount, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import type { AccountId, DropId, EntityId, StoreId } from "../model/Ids.ts"
+import type { Store } from "../model/Store.ts"
 import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import { authorOf, type HistoryEntry, maxHistoryEntries } from "./History.ts"
 import { HistoryRepo } from "./HistoryRepo.ts"
@@ -156,12 +157,16 @@ export const layerHistoryRepoMemory = Layer.effect(
             .slice(0, limit)
             .map(({ entityId: _, ...entry }) => ({
               ...entry,
-              store_domain: entry.store_id === null ? null : (account?.stores.get(entry.store_id)?.domain ?? null)
+              store_domain: entry.store_id === null ? null : (storeOf(account, entry.store_id)?.domain ?? null)
             }))
         })
     }
   })
 )
+
+/** A store, linked or not. */
+const storeOf = (account: MemoryAccount | undefined, id: StoreId): Store | undefined =>
+  account?.stores.get(id) ?? account?.unlinkedStores.get(id)
 
 const nameIn = (account: MemoryAccount | undefined, id: string | null): string | null =>
   (id === null ? undefined : account?.names.get(id)) ?? null

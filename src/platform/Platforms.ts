@@ -26,8 +26,16 @@ export const layerModules = (paths: ReadonlyArray<string>) =>
     )
   )
 
-/** The built-in platforms without requests: only the demo platform can be called, the others refuse every call. */
-export const layerOfflinePlatforms = layerOf<DemoShops>([
-  { ...shopifyAdapter, make: Effect.succeed(nonePlatform) },
-  demoAdapter
-])
+/**
+ * The built-in platforms without requests: only the demo platform can be called, the others refuse every call. The platforms that are added
+ * may send requests.
+ */
+export const layerOfflinePlatforms = Layer.unwrapEffect(
+  Effect.map(AddedPlatforms, (added) =>
+    layerOf<PlatformServices | DemoShops>([
+      { ...shopifyAdapter, make: Effect.succeed(nonePlatform) },
+      demoAdapter,
+      ...added
+    ]).pipe(Layer.provide(NodeHttpClient.layerUndici))
+  )
+)

@@ -7,27 +7,32 @@ import { OwnDefinitions } from "../drafts/MetafieldDefinitions.ts"
 import { type Actor, CurrentActor } from "../model/Actor.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import { EntityId } from "../model/Ids.ts"
-import type { Store } from "../model/Store.ts"
+import { filesOnly, type Store } from "../model/Store.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import { Stores } from "../stores/Stores.ts"
 
 /** Runs an effect with this actor. */
 export const actingAs = (actor: Actor) => Effect.provideService(CurrentActor, actor)
 
-/** Creates an account with stores of these domains, an actor of the account, and an API key that may read and write. */
+/**
+ * Creates an account with stores of these domains, an actor of the account, and an API key that may read and write. `platform`: that of the
+ * stores; by default `none`, to which nothing can be published. Stores of an adapter with credentials are linked with `Stores.link` instead.
+ */
 export const anAccount = <const Domains extends ReadonlyArray<string> = []>({
   domains,
-  name = "Test"
+  name = "Test",
+  platform = filesOnly
 }: {
   readonly name?: string
   readonly domains?: Domains
+  readonly platform?: string
 } = {}) =>
   Effect.gen(function* () {
     const { id: accountId } = yield* (yield* Accounts).create(name)
     const actor: Actor = { _tag: "Cli", accountId }
     const { link } = yield* Stores
     const stores = yield* Effect.forEach(domains ?? [], (domain) =>
-      Effect.map(link({ domain, currency: "EUR" }), ({ store }) => store)
+      Effect.map(link({ domain, platform, currency: "EUR" }), ({ store }) => store)
     ).pipe(actingAs(actor))
     const key = yield* (yield* ApiKeys).create(accountId, {
       name: "Test",

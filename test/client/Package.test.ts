@@ -66,7 +66,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const program = `
-import { CatalogError, connect, makeClient, verifyWebhook } from "catalog/client"
+import { CatalogError, type ChangePage, connect, type Kind, makeClient, verifyWebhook, type WalkRow } from "catalog/client"
 const catalog = connect({ url: "http://127.0.0.1:4080", key: "pk_live_..." })
 
 export const titles = async (): Promise<ReadonlyArray<string>> => {
@@ -94,6 +94,12 @@ catalog.endpoints.dataHealth.listDataHealthIssues({ urlParams: {} })
 // @ts-expect-error: no such group
 catalog.products.walk({ include: ["prices"] })
 
+type Row = WalkRow<Kind, { readonly include: readonly ["attributes"] }>
+export const copied = async (kind: Kind, copy: Map<string, Row>, handle: (page: ChangePage) => string): Promise<void> => {
+  for await (const row of catalog.walk(kind, { include: ["attributes"] })) copy.set(row.id, row)
+  for await (const page of catalog.changes.pages({ poll: false })) handle(page)
+}
+
 export const codeOf = (error: unknown): string | undefined => (error instanceof CatalogError ? error.request_id : undefined)
 export const typeOf = (headers: Headers, body: string): string => verifyWebhook("whsec_x", { headers, body }).type
 export { makeClient }
@@ -119,10 +125,6 @@ createServer({ cert: readFileSync("cert.pem"), key: readFileSync("key.pem") }, a
 }).listen(PORT, "127.0.0.1", () => console.log("listening"))
 `
 
-it.skipIf(!isLong)("all exports of the package have declarations", () =>
-  run(process.execPath, ["check-types.mjs", "tsconfig.build.json"], root)
-)
-
 describe("the package in an empty project", () => {
   it("has types for a strict TypeScript program without the types of Node", async () => {
     writeFileSync(join(project, "program.ts"), program)
@@ -143,6 +145,25 @@ describe("the package in an empty project", () => {
     await (isLong
       ? run(process.execPath, [`${packages}/typescript/bin/tsc`, "--project", "."], project)
       : run(native, ["--project", "."], project))
+  })
+
+  it.skipIf(!isLong)("has types for tests and adapters, in both ways in which modules are found", async () => {
+    await run(process.execPath, ["check-types.mjs", "tsconfig.build.json"], root)
+    await run("cp", ["-r", `${root}dist`, join(project, "node_modules", "catalog")], root)
+    for (const name of ["@effect/vitest", "vitest"])
+      symlinkSync(`${root}node_modules/${name}`, join(project, "node_modules", name))
+    writeFileSync(join(project, "fakes.test.ts"), readFileSync(`${root}test/readme/Fakes.test.ts`))
+    const adapter = readFileSync(`${root}test/testing/Fakes.test.ts`, "utf8")
+      .replace("../../src/platform/index.ts", "catalog/platform")
+      .replace("../../src/testing/index.ts", "catalog/testing")
+    writeFileSync(join(project, "adapter.test.ts"), adapter)
+    const files = ["fakes.test.ts", "adapter.test.ts"]
+    const typeRoots = [`${root}node_modules/@types`]
+    for (const found of [{ module: "nodenext" }, { module: "esnext", moduleResolution: "bundler" }]) {
+      const compilerOptions = { strict: true, noEmit: true, skipLibCheck: true, target: "es2022", ...found, typeRoots }
+      writeFileSync(join(project, "tests.json"), JSON.stringify({ compilerOptions, files }))
+      await run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, "--project", "tests.json"], project)
+    }
   })
 
   it("loads no code of the server: the modules and the size of the client", async () => {

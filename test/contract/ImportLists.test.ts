@@ -19,7 +19,6 @@ import {
   type Stores,
   TestServices
 } from "../../src/testing/index.ts"
-import { layerMemoryImports } from "../support/MemoryImports.ts"
 import { aMarket } from "../support/Mirrors.ts"
 import { engines } from "../support/TestDatabase.ts"
 
@@ -30,7 +29,7 @@ interface Side {
 }
 
 const sides: ReadonlyArray<Side> = [
-  { name: "memory", absent: false, layer: layerMemoryImports.pipe(Layer.provideMerge(TestServices)) },
+  { name: "memory", absent: false, layer: TestServices },
   ...engines.map(({ absent, layer, name }) => ({
     name,
     absent,

@@ -16,7 +16,14 @@ import { Accounts, ApiKeys } from "../../src/testing/index.ts"
 import { report, seed } from "../faults/Dice.ts"
 import { isLong, runsPlanted } from "../support/Volume.ts"
 import { carryOut, observe, type World } from "./sidebyside/CarryOut.ts"
+import { carryOutService } from "./sidebyside/CarryOutServices.ts"
 import { beginning, ending, type Operation, operation } from "./sidebyside/Operations.ts"
+import {
+  isOfService,
+  type ServiceOperation,
+  serviceBeginning,
+  serviceOperation
+} from "./sidebyside/ServiceOperations.ts"
 import {
   everySide,
   memorySide,
@@ -74,12 +81,17 @@ const count = (among: Record<string, number>, name: string) => {
   among[name] = (among[name] ?? 0) + 1
 }
 
+const executed = (each: Operation | ServiceOperation, world: World) =>
+  Effect.gen(function* () {
+    return isOfService(each) ? yield* carryOutService(each, world) : yield* carryOut(each, world)
+  })
+
 let started = 0
 
 /** Executes operations on every implementation, in a new account. Dies if two answers differ. */
 const compare = (
   sides: ReadonlyArray<Side>,
-  operations: ReadonlyArray<Operation>,
+  operations: ReadonlyArray<Operation | ServiceOperation>,
   counted: ReturnType<typeof counts>
 ) =>
   Effect.gen(function* () {
@@ -129,6 +141,8 @@ const compare = (
       keyIds: [],
       importIds: [],
       cursors: [],
+      feedCursors: [],
+      dropIds: [],
       fresh: []
     }
     const asOurs = Effect.provideService(CurrentActor, { _tag: "Cli", accountId })
@@ -137,15 +151,15 @@ const compare = (
       if (each.do === "wait") time.millis += each.millis
       world = { ...world, fresh: Array.from({ length: 4 }, () => EntityId.make(ids())) }
       const what = () => `seed ${seed}, operation ${index} ${JSON.stringify(each)}`
-      const { answer, refusal } = yield* same(what, () => asOurs(carryOut(each, world)))
+      const { answer, refusal } = yield* same(what, () => asOurs(executed(each, world)))
       count(refusal === undefined ? counted.answered : counted.refused, each.do)
       const seen = yield* same(
         () => `after ${what()}`,
         ({ token }) => asOurs(observe(world, token, each))
       )
       if (seen.answer === undefined) return yield* Effect.dieMessage(`after ${what()}: ${seen.refusal?.join()}`)
-      const { imports, keys, rows, stores } = seen.answer
-      const cursor = each.do === "list" && (answer as { readonly next_cursor: string | null } | undefined)?.next_cursor
+      const { drops, imports, keys, rows, stores } = seen.answer
+      const cursor = (answer as { readonly next_cursor?: string | null } | undefined)?.next_cursor
       world = {
         ...world,
         entities: rows.flatMap(({ data }) =>
@@ -161,7 +175,9 @@ const compare = (
         importIds: [...imports]
           .sort((left, right) => Number(right.phase === "reviewing") - Number(left.phase === "reviewing"))
           .map(({ id }) => id),
-        cursors: cursor ? [...world.cursors, cursor] : world.cursors
+        cursors: each.do === "list" && cursor ? [...world.cursors, cursor] : world.cursors,
+        feedCursors: each.do === "feed" && cursor ? [...world.feedCursors, cursor] : world.feedCursors,
+        dropIds: drops.map(({ id }) => id)
       }
     }
     yield* same(
@@ -171,22 +187,31 @@ const compare = (
     counted.sequences += 1
   })
 
-const sequence = (operations: number) =>
-  fc.array(operation, { minLength: operations / 2, maxLength: operations, size: "max" })
+const sequence = (each: fc.Arbitrary<Operation | ServiceOperation>, operations: number) =>
+  fc.array(each, { minLength: operations / 2, maxLength: operations, size: "max" })
 
 const search = (
   sides: ReadonlyArray<Side>,
   {
     counted,
+    each = operation,
+    first = [],
     ...options
-  }: { readonly sequences: number; readonly operations: number; readonly counted: ReturnType<typeof counts> },
+  }: {
+    readonly sequences: number
+    readonly operations: number
+    readonly counted: ReturnType<typeof counts>
+    /** The operations of a sequence: these, and then random ones. */
+    readonly first?: ReadonlyArray<Operation | ServiceOperation>
+    readonly each?: fc.Arbitrary<Operation | ServiceOperation>
+  },
   endOnFailure: boolean
 ) =>
   Effect.promise(() =>
     Promise.resolve(
       fc.check(
-        fc.asyncProperty(sequence(options.operations), (operations) =>
-          Effect.runPromise(compare(sides, operations, counted))
+        fc.asyncProperty(sequence(each, options.operations), (operations) =>
+          Effect.runPromise(compare(sides, [...first, ...operations], counted))
         ),
         { seed, numRuns: options.sequences, endOnFailure }
       )
@@ -245,6 +270,22 @@ describe("the in-memory implementations and SQL", () => {
       for (const done of ["apply", "link", "unlink", "import"])
         assert.isAtLeast(counted.answered[done] ?? 0, volume.sequences, done)
     })
+  )
+
+  it.scopedLive(
+    "return the same after every operation of services: drafts, publishes, drops, data health, bulk changes",
+    () =>
+      Effect.gen(function* () {
+        const sides = yield* everySide
+        assert.isAbove(sides.length, 1)
+        const counted = counts()
+        const each = { ...volume, counted, first: serviceBeginning, each: serviceOperation }
+        const result = yield* search(sides, each, false)
+        assert.isFalse(result.failed, reasonOf(result))
+        report("Side by side, services", { sides: sides.map(({ name }) => name), ...counted })
+        for (const { do: done } of serviceBeginning)
+          assert.isAtLeast(counted.answered[done] ?? 0, volume.sequences, done)
+      })
   )
 
   for (const [difference, plant] of Object.entries(planted))

@@ -26,6 +26,9 @@ const section = (text: string, title: string) => {
   return text.slice(start, end === -1 ? undefined : end)
 }
 
+const typescriptIn = (title: string) =>
+  blocksOf(section(page("docs/testing.md"), title)).filter(({ language }) => language === "ts")
+
 /** Reduces an answer to its keys and kinds of values, without ids, times, texts and numbers. */
 const shapeOf = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.length === 0 ? [] : [shapeOf(value[0])]
@@ -47,9 +50,19 @@ describe("the README", () => {
   })
 
   it("shows the same test layer as the suite runs, in under 20 lines", () => {
-    const [block] = blocksOf(section(page("docs/testing.md"), "Compose a test layer"))
+    const [block] = typescriptIn("Compose a test layer")
     assert.strictEqual(block?.text, page("test/readme/Snippet.test.ts"))
     assert.isBelow(block?.text.trimEnd().split("\n").length ?? 99, 20)
+    assert.strictEqual(typescriptIn("Publish, move the clock, import")[0]?.text, page("test/readme/Fakes.test.ts"))
+  })
+
+  it("installs the versions that the package has", () => {
+    const { dependencies, devDependencies } = JSON.parse(page("package.json"))
+    const text = section(page("docs/testing.md"), "Compose a test layer")
+    const named = [...text.matchAll(/ ((?:@\w+\/)?\w+)@([\d.]+)/g)].map(([, name = "", version]) => [name, version])
+    assert.isAbove(named.length, 3)
+    for (const [name = "", version] of named)
+      assert.strictEqual({ ...devDependencies, ...dependencies }[name], version, name)
   })
 
   it("lists every setting that the code reads, with its default", () => {

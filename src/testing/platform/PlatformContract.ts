@@ -337,7 +337,7 @@ const failed = <A>(outcome: Either.Either<A, { readonly _tag: string; readonly m
   Either.match(outcome, {
     // A spread leaves the message of an error out.
     onLeft: (error) => ({ ...error, message: error.message }) as Record<string, unknown>,
-    onRight: () => fail("it succeeded")
+    onRight: () => fail("a call succeeded that the shop had to refuse, or that had to fail")
   })
 
 const refusesCredentials = (platform: PlatformUnderTest, store: PlatformStore) =>
@@ -391,7 +391,7 @@ const failureRules: Readonly<Record<string, { readonly needs?: ShopFailure; read
         ok(Option.isSome(yield* client.readBack(shop.store, product)), "it is not read back")
       })
   },
-  "a value that the platform refuses is named, and nothing is published": {
+  "a product without a title is refused by the name of the field, and nothing is published": {
     check: ({ client, open }) =>
       Effect.gen(function* () {
         const { productsCreated, store } = yield* open

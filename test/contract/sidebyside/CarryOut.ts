@@ -2,13 +2,27 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Option, Redacted } from "effect"
 import { ownersOf } from "../../../src/drafts/CatalogChange.ts"
+import { maxHistoryEntries } from "../../../src/drafts/History.ts"
+import { Drops } from "../../../src/drops/Drops.ts"
+import { ChangeFeed } from "../../../src/feed/ChangeFeed.ts"
+import type { FeedChange } from "../../../src/feed/FeedChange.ts"
+import type { FeedPart } from "../../../src/feed/FeedRepo.ts"
 import { Imports } from "../../../src/imports/Imports.ts"
 import type { EntityKind } from "../../../src/model/Attribute.ts"
-import { type AccountId, type ApiKeyId, EntityId, type ImportId, StoreId } from "../../../src/model/Ids.ts"
+import { type AccountId, type ApiKeyId, type DropId, EntityId, type ImportId, StoreId } from "../../../src/model/Ids.ts"
 import type { Timestamp } from "../../../src/model/Timestamp.ts"
-import { ApiKeys, Catalog, CatalogChange, CatalogChanges, Programs, Stores } from "../../../src/testing/index.ts"
-
+import {
+  ApiKeys,
+  Catalog,
+  CatalogChange,
+  CatalogChanges,
+  Drafts,
+  Programs,
+  Publishing,
+  Stores
+} from "../../../src/testing/index.ts"
 import { type Change, csvOf, kinds, type Operation } from "./Operations.ts"
+import type { ServiceOperation } from "./ServiceOperations.ts"
 
 /** The ids that operations choose from; all implementations have the same ones. */
 export interface World {
@@ -27,12 +41,16 @@ export interface World {
   readonly importIds: ReadonlyArray<ImportId>
   /** Cursors from earlier lists. */
   readonly cursors: ReadonlyArray<string>
+  /** Cursors from earlier pages of the feed. */
+  readonly feedCursors: ReadonlyArray<string>
+  readonly dropIds: ReadonlyArray<DropId>
   /** The next ids for new entities. */
   readonly fresh: ReadonlyArray<EntityId>
 }
 
-const picked = <A>(items: ReadonlyArray<A>, pick: number): A | undefined => items[pick % Math.max(1, items.length)]
-const unknown = EntityId.make("00000000-0000-4000-8000-00000000dead")
+export const picked = <A>(items: ReadonlyArray<A>, pick: number): A | undefined =>
+  items[pick % Math.max(1, items.length)]
+export const unknown = EntityId.make("00000000-0000-4000-8000-00000000dead")
 
 const changesOf = (world: World, described: ReadonlyArray<Change>): ReadonlyArray<CatalogChange> => {
   const known = world.entities.map(({ id, kind }) => ({ id, kind }))
@@ -113,7 +131,11 @@ export const carryOut = (operation: Operation, world: World) =>
       case "apply":
         return yield* (yield* CatalogChanges).apply(changesOf(world, operation.changes))
       case "link":
-        return yield* stores.link({ domain: operation.domain, currency: operation.currency ?? undefined })
+        return yield* stores.link({
+          domain: operation.domain,
+          currency: operation.currency ?? undefined,
+          platform: operation.platform
+        })
       case "unlink":
         return yield* stores.unlink(operation.domain)
       case "import": {
@@ -177,12 +199,22 @@ export const carryOut = (operation: Operation, world: World) =>
     }
   })
 
+/** The changes of each entity in their order. Those of different entities have no order within a step of a job that links a store. */
+const changesByEntity = ({ changes, ...ends }: FeedPart) => {
+  const byEntity: Record<string, ReadonlyArray<Omit<FeedChange, "seq">>> = {}
+  for (const { seq: _, ...change } of changes)
+    byEntity[change.entity.id] = [...(byEntity[change.entity.id] ?? []), change]
+  return { byEntity, ...ends }
+}
+
+const reads = ["list", "version", "wait", "createKey", "revokeKey", "scan", "issues", "feed"]
+
 /** Existing entities whose details an operation may have changed. New ones are not included yet. */
-const touchedBy = (operation: Operation, world: World): ReadonlySet<EntityId> =>
+const touchedBy = (operation: Operation | ServiceOperation, world: World): ReadonlySet<EntityId> =>
   new Set(
     operation.do === "apply"
       ? changesOf(world, operation.changes).flatMap(ownersOf)
-      : ["list", "version", "wait", "createKey", "revokeKey"].includes(operation.do)
+      : reads.includes(operation.do)
         ? []
         : world.entities.map(({ id }) => id)
   )
@@ -191,11 +223,13 @@ const touchedBy = (operation: Operation, world: World): ReadonlySet<EntityId> =>
  * Reads all rows, the other data of an account, and the details of the changed entities; without an operation, of all
  * entities.
  */
-export const observe = (world: World, token: string, operation?: Operation) =>
+export const observe = (world: World, token: string, operation?: Operation | ServiceOperation) =>
   Effect.gen(function* () {
     const catalog = yield* Catalog
     const programs = yield* Programs
     const keys = yield* ApiKeys
+    const drafts = yield* Drafts
+    const publishing = yield* Publishing
     const rows = yield* Effect.forEach(kinds, (kind) =>
       Effect.map(catalog.list(kind, { limit: 250 }), ({ text }) => JSON.parse(text) as Page)
     )
@@ -204,8 +238,16 @@ export const observe = (world: World, token: string, operation?: Operation) =>
     return {
       rows,
       records: yield* Effect.forEach(known, ({ id, type }) =>
-        Effect.all({ record: catalog.get(type, id), versions: catalog.versions(type, id) })
+        Effect.all({
+          record: catalog.get(type, id),
+          versions: catalog.versions(type, id),
+          history: drafts.history(id, maxHistoryEntries),
+          sheet: Effect.map(drafts.sheet(id), ({ rules: _, ...sheet }) => sheet)
+        })
       ),
+      drops: yield* (yield* Drops).list,
+      feed: changesByEntity(yield* (yield* ChangeFeed).read(world.accountId, 0, 10_000)),
+      failures: yield* publishing.failures(100),
       stores: yield* programs.listStores(),
       // The last use is recorded in the background at an unknown time.
       keys: (yield* keys.list(world.accountId)).map(({ lastFour: _, lastUsedAt: __, ...key }) => key),

@@ -126,7 +126,8 @@ export const operation = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("link" as const),
       domain: fc.constantFrom(...domains, "no domain"),
-      currency: fc.option(fc.constantFrom("EUR", "CHF"))
+      currency: fc.option(fc.constantFrom("EUR", "CHF")),
+      platform: fc.constantFrom("none", "demo", "absent")
     })
   },
   {
@@ -181,14 +182,14 @@ export const operation = fc.oneof(
     })
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("version" as const), entity: nat, store: nat }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("wait" as const), millis: fc.constantFrom(1, 60_000) }) }
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("wait" as const), millis: fc.constantFrom(1, 60_000, 600_000) }) }
 )
 export type Operation = typeof operation extends fc.Arbitrary<infer A> ? A : never
 
 /** The beginning of every sequence: two stores, each with an entity of each kind. */
 export const beginning: ReadonlyArray<Operation> = [
-  { do: "link", domain: "b.example", currency: null },
-  { do: "link", domain: "a.example", currency: "EUR" },
+  { do: "link", domain: "b.example", currency: null, platform: "demo" },
+  { do: "link", domain: "a.example", currency: "EUR", platform: "demo" },
   ...kinds.flatMap(
     (kind, entity): ReadonlyArray<Operation> => [
       { do: "apply", changes: [{ tag: "create", kind, title: "Boots", sku: "B-S", of: 0 }] },
@@ -200,7 +201,7 @@ export const beginning: ReadonlyArray<Operation> = [
 /** The end of every sequence: an import, and a store that is unlinked and linked again. */
 export const ending: ReadonlyArray<Operation> = [
   { do: "discard", isOpen: true, run: 0 },
-  { do: "link", domain: "b.example", currency: null },
+  { do: "link", domain: "b.example", currency: null, platform: "demo" },
   {
     do: "import",
     domain: "b.example",
@@ -217,7 +218,7 @@ export const ending: ReadonlyArray<Operation> = [
     andThen: "accept"
   },
   { do: "unlink", domain: "b.example" },
-  { do: "link", domain: "b.example", currency: "CHF" }
+  { do: "link", domain: "b.example", currency: "CHF", platform: "demo" }
 ]
 
 const quoted = (cell: string) => (cell.includes(",") && !cell.startsWith('"') ? `"${cell}"` : cell)

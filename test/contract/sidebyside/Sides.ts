@@ -4,26 +4,19 @@ import { Clock, type Context, Effect, Layer } from "effect"
 import { CatalogRepo } from "../../../src/catalog/CatalogRepo.ts"
 import type * as Database from "../../../src/database/Database.ts"
 import { Imports } from "../../../src/imports/Imports.ts"
-import { PulledRecordsRepo } from "../../../src/imports/PulledRecordsRepo.ts"
 import { FaultInjector } from "../../../src/runtime/FaultInjector.ts"
 import { UuidSource } from "../../../src/runtime/Identifiers.ts"
 import { RepositoriesOnDatabase, Services } from "../../../src/Services.ts"
 import { MemoryRepositories } from "../../../src/testing/index.ts"
-import { layerMemoryImports } from "../../support/MemoryImports.ts"
 import { moveClock, replaceClock } from "../../support/TestClock.ts"
 import { engines } from "../../support/TestDatabase.ts"
 
 const AllServices = Imports.layer.pipe(Layer.provide(FaultInjector.layer), Layer.provideMerge(Services))
 
-// Reads of refreshes are staged in SQL only; no operation refreshes.
-const MemoryBelow = Layer.mergeAll(layerMemoryImports, Layer.mock(PulledRecordsRepo, {})).pipe(
-  Layer.provideMerge(MemoryRepositories)
-)
-
 /** The services, and the repositories that every implementation has. */
 export type Provided =
   | Layer.Layer.Success<typeof AllServices>
-  | Extract<Layer.Layer.Success<typeof MemoryBelow>, Layer.Layer.Success<typeof RepositoriesOnDatabase>>
+  | Extract<Layer.Layer.Success<typeof MemoryRepositories>, Layer.Layer.Success<typeof RepositoriesOnDatabase>>
 
 /** An implementation of the repositories, whose clock is set by the test. */
 export interface Side {
@@ -49,11 +42,11 @@ const clock: Clock.Clock = {
 }
 
 /** Replaces some of the in-memory repositories by faulty ones. */
-export type Plant = Layer.Layer<never, never, Layer.Layer.Success<typeof MemoryBelow>>
+export type Plant = Layer.Layer<never, never, Layer.Layer.Success<typeof MemoryRepositories>>
 
 export const memorySide = (name: string, plant: Plant = Layer.empty) =>
   Effect.map(
-    Layer.build(Layer.fresh(AllServices.pipe(Layer.provideMerge(plant.pipe(Layer.provideMerge(MemoryBelow)))))),
+    Layer.build(Layer.fresh(AllServices.pipe(Layer.provideMerge(plant.pipe(Layer.provideMerge(MemoryRepositories)))))),
     (context): Side => ({ name, context, tell: Effect.void })
   ).pipe(Effect.withClock(clock))
 
