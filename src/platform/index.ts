@@ -33,5 +33,5 @@ export { Publication, type Published, type PublishedEntity, type PublishedVarian
 export { RecordsOfOthers } from "./RecordsOfOthers.ts"
 export { EntityChannel, SalesChannel } from "./SalesChannel.ts"
 export type { PlatformTranslations } from "./Translation.ts"
-export { failIfUnread, type SameRecord } from "./UnreadRecord.ts"
+export { failIfUnread, identified, type SameRecord } from "./UnreadRecord.ts"
 export { WriteDeadline } from "./WriteDeadline.ts"

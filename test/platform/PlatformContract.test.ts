@@ -6,7 +6,7 @@ import type { PlatformClient } from "../../src/platform/PlatformClient.ts"
 import { PlatformOutcomeUnknown, PlatformUnavailable } from "../../src/platform/PlatformErrors.ts"
 import type { Publication } from "../../src/platform/Publication.ts"
 import { type PlatformUnderTest, platformContract } from "../../src/testing/index.ts"
-import { newId } from "../../src/testing/platform/Publications.ts"
+import { attributesOf, newId } from "../../src/testing/platform/Publications.ts"
 import { adminSchema } from "./AdminSchema.ts"
 import {
   demoUnderTest,
@@ -164,6 +164,23 @@ const planted: Readonly<
       }
     })
   },
+  "creates a second record of what the shop has accepted": {
+    rule: "a record with the handle or SKU of an entity that the shop has accepted without telling its id is the entity's",
+    wrong: (client) => ({
+      publish: (store, publication) =>
+        client.publish(
+          store,
+          publication.isAccepted === true
+            ? {
+                ...publication,
+                isAccepted: false,
+                attributes: { ...publication.attributes, ...attributesOf({ handle: crypto.randomUUID() }) },
+                ...(publication._tag === "Product" && { variants: [] })
+              }
+            : publication
+        )
+    })
+  },
   "reads another shop": {
     rule: "a shop has only what was published to it",
     wrong: (client) => {
@@ -200,7 +217,7 @@ describe("the contract of platforms fails for wrong adapters", () => {
   it("leaves out only the rules of failures that a platform does not have", () => {
     const names = (impossible: ReadonlyArray<"down" | "revoked">) =>
       platformContract(plainshopUnderTest, impossible).map(({ name }) => name)
-    assert.lengthOf(names([]), 20)
+    assert.lengthOf(names([]), 21)
     assert.deepStrictEqual(
       names([]).filter((name) => !names(["revoked", "down"]).includes(name)),
       ["a platform that is down has published nothing", "credentials that were revoked are refused as UNAUTHORIZED"]

@@ -7,11 +7,9 @@ import {
 import { PlatformMarket } from "../Market.ts"
 import type { PlatformClient, PlatformStore } from "../PlatformClient.ts"
 import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../PlatformErrors.ts"
-import { Publication } from "../Publication.ts"
-import { RecordsOfOthers } from "../RecordsOfOthers.ts"
 import type { EntityChannel, SalesChannel } from "../SalesChannel.ts"
 import { PlatformTranslations } from "../Translation.ts"
-import { failIfUnread } from "../UnreadRecord.ts"
+import { identified } from "../UnreadRecord.ts"
 import { refusalOf } from "./DemoRecords.ts"
 import type { DemoFailure } from "./DemoShop.ts"
 import { DemoShops } from "./DemoShops.ts"
@@ -52,36 +50,6 @@ const onChannel = ({ auto_publish, id, name }: SalesChannel): EntityChannel => (
   publish_date: null,
   state: auto_publish ? "published" : "unpublished"
 })
-
-type Shops = DemoShops["Type"]
-
-/** The id of the record of staff that is the entity's, because the store has accepted the entity without telling its id. */
-const adoptedId = (shops: Shops, store: PlatformStore, publication: Publication) =>
-  Effect.gen(function* () {
-    if (publication.platformId !== null || publication.isAccepted !== true) return publication.platformId
-    const ids = (yield* shops.same(store, publication)).map(({ platformId }) => platformId)
-    const { among } = yield* RecordsOfOthers
-    const others = yield* among(ids)
-    return ids.find((id) => !others.has(id)) ?? null
-  })
-
-/** The publication with the ids of such records: of its entity, and of the variants of a product. */
-const adopting = (shops: Shops, store: PlatformStore, publication: Publication) =>
-  Effect.gen(function* () {
-    const platformId = yield* adoptedId(shops, store, publication)
-    if (publication._tag !== "Product" || platformId === null) return { ...publication, platformId }
-    const variants = yield* Effect.forEach(publication.variants, (variant) =>
-      Effect.map(
-        adoptedId(
-          shops,
-          store,
-          Publication.Variant({ ...variant, key: publication.key, productPlatformId: platformId })
-        ),
-        (id) => ({ ...variant, platformId: id })
-      )
-    )
-    return { ...publication, platformId, variants }
-  })
 
 /** The commerce platform of the demo. Its shops are stored in tables, and can be made to fail. */
 export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, DemoShops> = Effect.map(
@@ -151,8 +119,8 @@ export const makeDemoPlatform: Effect.Effect<PlatformClient["Type"], never, Demo
           )
           const refusal = refusalOf(publication)
           if (refusal !== null) return yield* refusal
-          yield* failIfUnread(publication, shops.same(store, publication))
-          const published = yield* shops.apply(store, yield* adopting(shops, store, publication))
+          const toSend = yield* identified(publication, (each) => shops.same(store, each))
+          const published = yield* shops.apply(store, toSend)
           if (find(failures, "lost") !== undefined) return yield* new PlatformOutcomeUnknown({ reason: "transport" })
           return published
         }),

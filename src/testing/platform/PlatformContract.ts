@@ -4,7 +4,12 @@ import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { PlatformStore } from "../../platform/PlatformClient.ts"
 import type { PlatformRecord } from "../../platform/PlatformRecord.ts"
-import { type ProductPublication, Publication, type Published } from "../../platform/Publication.ts"
+import {
+  type ProductPublication,
+  Publication,
+  type Published,
+  type PublishedEntity
+} from "../../platform/Publication.ts"
 import { RecordsOfOthers } from "../../platform/RecordsOfOthers.ts"
 import { recordNotRead } from "../../platform/UnreadRecord.ts"
 import { ContractBroken, type PlatformUnderTest, type ShopFailure } from "./PlatformUnderTest.ts"
@@ -320,6 +325,34 @@ const writingRules: Readonly<Record<string, Check>> = {
       notStrictEqual(idIn(second, sameSku.entityId), jumper)
       const live = (yield* collected(client.pull(store))).find(({ platformId }) => platformId === jumper)
       strictEqual(valueOf(live?.attributes ?? {}, "title"), "Old Jumper")
+    }),
+  "a record with the handle or SKU of an entity that the shop has accepted without telling its id is the entity's": ({
+    client,
+    open
+  }) =>
+    Effect.gen(function* () {
+      const { create, productsCreated, store } = yield* open
+      const accepted = <E extends PublishedEntity>(one: E): E => ({ ...one, isAccepted: true })
+      const take = (product: ProductPublication) =>
+        client.publish(store, { ...accepted(product), variants: product.variants.slice(0, 1).map(accepted), media: [] })
+      const [sock, hat, wool] = [
+        yield* create({ kind: "product", title: "Old Sock", handle: "sock", size: "S", sku: "SOCK" }),
+        yield* create({ kind: "product", title: "Old Hat", handle: "hat", size: "S", sku: "HAT" }),
+        yield* create({ kind: "collection", title: "Old Wool", handle: "wool" })
+      ]
+      const before = yield* productsCreated
+      const [sameHandle, sameSku] = [withKeys(aProduct(), "sock", "SOCK"), withKeys(aProduct(), "felt-hat", "HAT")]
+      const collection = accepted(aCollection([]))
+      const ids = [
+        idIn(yield* take(sameHandle), sameHandle.entityId),
+        idIn(yield* take(sameSku), sameSku.entityId),
+        idIn(yield* client.publish(store, collection), collection.entityId)
+      ]
+      deepStrictEqual(ids, [sock, hat, wool])
+      strictEqual(yield* productsCreated, before)
+      const records = yield* collected(client.pull(store))
+      for (const { entityId } of [sameHandle, sameSku, collection])
+        ok(ids.includes(recordOf(records, entityId).platformId), "the record is not the entity's")
     }),
   "a shop has only what was published to it": ({ client, open }) =>
     Effect.gen(function* () {

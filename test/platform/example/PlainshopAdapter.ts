@@ -6,7 +6,7 @@ import type { PlatformClient, PlatformStore } from "../../../src/platform/Platfo
 import { PlatformOutcomeUnknown, PlatformRefused, PlatformUnavailable } from "../../../src/platform/PlatformErrors.ts"
 import { PlatformRecord } from "../../../src/platform/PlatformRecord.ts"
 import { SalesChannel } from "../../../src/platform/SalesChannel.ts"
-import { failIfUnread } from "../../../src/platform/UnreadRecord.ts"
+import { identified } from "../../../src/platform/UnreadRecord.ts"
 
 const Facts = Schema.Struct({
   domain: Schema.String,
@@ -109,28 +109,24 @@ export const makePlainshop = (
           ])
         ),
       publish: (store, publication) =>
-        Effect.zipRight(
-          failIfUnread(
-            publication,
+        Effect.gen(function* () {
+          const toSend = yield* identified(publication, (each) =>
             Effect.map(
-              find(store, "/same", Records, publication),
+              find(store, "/same", Records, each),
               Option.getOrElse(() => [])
             )
-          ),
-          send(store, `/publications/${publication.key}`, Ids, publication).pipe(
-            Effect.mapError((error) => {
+          )
+          const answer = yield* Effect.mapError(
+            send(store, `/publications/${publication.key}`, Ids, toSend),
+            (error) => {
               if (error._tag === "PlatformRefused") return error
               const { isHarmless, reason } = error
               return isHarmless ? new PlatformUnavailable({ reason }) : new PlatformOutcomeUnknown({ reason })
-            }),
-            Effect.flatMap(
-              Option.match({
-                onNone: () => new PlatformUnavailable({ reason: "nonsense" }),
-                onSome: (answer) => Effect.succeed(toPublished(answer))
-              })
-            )
+            }
           )
-        ),
+          if (Option.isNone(answer)) return yield* new PlatformUnavailable({ reason: "nonsense" })
+          return toPublished(answer.value)
+        }),
       readBack: (store, { key }) => Effect.map(find(store, `/publications/${key}`, Ids), Option.map(toPublished)),
       find: (store, _kind, { entityId }) => find(store, `/entities/${entityId}`, PlatformRecord),
       salesChannels: (store) => read(store, "/channels", Schema.Array(SalesChannel)),

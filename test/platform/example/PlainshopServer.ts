@@ -144,7 +144,7 @@ export class PlainshopServer {
     if (publication._tag === "Product" && publication.attributes.title === undefined)
       return answer(422, { code: "TITLE_MISSING", message: "A product needs a title", field: "title" })
     const published = await Effect.runPromise(this.#shops.apply(shop, publication))
-    if (publication._tag === "Product")
+    if (publication._tag === "Product" && publication.platformId === null)
       this.#created.set(key, new Set(this.#created.get(key)).add(published.platformIds.get(publication.entityId) ?? ""))
     return failure === "lost" ? response.destroy() : answer(200, toIds(published))
   }
