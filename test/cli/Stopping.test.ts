@@ -122,7 +122,13 @@ describe.skipIf(!serverAnswers)("a service that is stopped while requests are in
           assert.strictEqual(answer?.status, 200)
           assert(readiness !== undefined)
           assertRefusal(readiness, refusals.unavailable)
-          assert.strictEqual(server.output.stderr, "")
+          // The start may warn of a setting of the server that the tests run on.
+          assert.deepStrictEqual(
+            server.output.stderr
+              .split("\n")
+              .filter((line) => line !== "" && !line.includes("The database server has ")),
+            []
+          )
         })
       )
 
