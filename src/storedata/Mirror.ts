@@ -46,7 +46,8 @@ const make = Effect.gen(function* () {
     /**
      * Reads all of this data and stages it for the import. Answers of the service do not change yet. Replaces data that the
      * import staged before. Reads at most 10,000 entries per metaobject definition; `cut_metaobjects` names definitions that
-     * have more. ValidationFailed: a record cannot be stored. PlatformUnavailable, PlatformRefused: the platform could not be read; call `forget` to delete the staged part.
+     * have more. ValidationFailed: a record cannot be stored. PlatformUnavailable, PlatformRefused: the platform could not be read. After each
+     * of them, call `forget` to delete the staged part.
      */
     stage: Effect.fn("Mirror.stage")(function* (accountId: AccountId, importId: ImportId, store: PlatformStore) {
       /**

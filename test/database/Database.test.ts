@@ -78,7 +78,7 @@ const column = (name: string, type: number) =>
   Buffer.concat([Buffer.from(`${name}\0`), int32(0), int16(0), int32(type), int16(4), int32(-1), int16(0)])
 const field = (text: string) => Buffer.concat([int32(text.length), Buffer.from(text)])
 
-/** Answers every query as PostgreSQL 14 answers `SHOW server_version_num`. */
+/** Answers every query as a server of this version answers the question before its use, for a database with this encoding. */
 const serverWith = (number: string, version: string, encoding: string) =>
   listening((socket) => {
     const ready = message("Z", Buffer.from("I"))
