@@ -4,7 +4,7 @@ import { Array as Arr, Effect, Schema } from "effect"
 import { AcceptedValues, type Aggregate } from "../catalog/Aggregate.ts"
 import { memberIdsOf } from "../catalog/OrderedIds.sql.ts"
 import { planCustom } from "../database/PlannerHints.ts"
-import { findAll, findSingle, withoutChecks } from "../database/Rows.ts"
+import { findAll, findSingle, mapByKey, withoutChecks } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { Attributes, EntityKind } from "../model/Attribute.ts"
 import { AccountId, EntityId, StoreId } from "../model/Ids.ts"
@@ -268,12 +268,13 @@ const makePartReads = (sql: SqlClient, isDistributed: boolean) => {
 
 /** Statements that read the rows that belong to entities. */
 const makeRelatedReads = (sql: SqlClient, isDistributed: boolean) => {
-  const readMembers = findAll(withoutChecks(Schema.Struct({ collectionId: EntityId, productId: EntityId })))(
+  // One row for each collection: a row for each of a million members takes three times the memory.
+  const readMembers = findAll(
+    withoutChecks(Schema.Struct({ collectionId: EntityId, members: Schema.Array(EntityId) }))
+  )(
     ({ accountId, ids }: typeof Ids.Type) => sql`
-      SELECT m.collection_id AS "collectionId", m.product_id AS "productId"
-      FROM collection_member m
-      WHERE m.account_id = ${accountId} AND m.collection_id = ANY(${ids}::uuid[])
-      ORDER BY m.collection_id, m.position, m.product_id`
+      SELECT k.id AS "collectionId", to_json(ARRAY(${memberIdsOf(sql, accountId, sql`k.id`)})) AS members
+      FROM unnest(${ids}::uuid[]) AS k (id) ${sql.literal(planCustom)}`
   )
 
   /** The stores whose accepted members differ from the current ones of a collection; PostgreSQL compares them. */
@@ -292,13 +293,14 @@ const makeRelatedReads = (sql: SqlClient, isDistributed: boolean) => {
       )} ${plannedFor(sql, ids)}`
   )
 
-  const readKinds = findAll(Schema.Struct({ id: EntityId, kind: EntityKind }))(
+  /** The kinds of entities, in the order of the ids. null: there is no such entity. */
+  const readKinds = findSingle(withoutChecks(Schema.Struct({ kinds: Schema.Array(Schema.NullOr(EntityKind)) })))(
     ({ accountId, ids }: typeof Ids.Type) => sql`
-      ${selectEach(
-        sql,
-        ids,
-        (id) => sql`SELECT e.id, e.kind FROM entity e WHERE e.account_id = ${accountId} AND e.id = ${id}`
-      )} ${plannedFor(sql, ids)}`
+      SELECT coalesce(json_agg(e.kind ORDER BY k.place), '[]') AS kinds
+      FROM jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) WITH ORDINALITY AS k (id, place)
+      LEFT JOIN LATERAL (
+        SELECT o.kind FROM entity o WHERE o.account_id = ${accountId} AND o.id = k.id::uuid OFFSET 0
+      ) e ON true ${sql.literal(planCustom)}`
   )
 
   return { readKinds, readMembers, readOtherMembers, readParts: makePartReads(sql, isDistributed) }
@@ -317,7 +319,7 @@ const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Frag
       const unread = extent === "summarized" ? request.ids : []
       const storesOf = Arr.groupBy(differing, ({ collectionId }) => collectionId)
       return {
-        members: Arr.groupBy(members, ({ collectionId }) => collectionId),
+        members: new Map(members.map((row) => [row.collectionId, row.members])),
         unreadMembers: new Map(unread.map((id) => [id, new Set((storesOf[id] ?? []).map(({ storeId }) => storeId))]))
       }
     })
@@ -338,11 +340,11 @@ const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Frag
       const galleries = Arr.groupBy(parts.galleries, ({ entityId }) => entityId)
       const collections = [...entities.values()].filter(({ kind }) => kind === "collection").map(({ id }) => id)
       const { members, unreadMembers } = yield* readMembersOf({ accountId, ids: collections }, extent)
-      const kinds = references.length === 0 ? [] : yield* readKinds({ accountId, ids: references })
+      const { kinds } = references.length === 0 ? { kinds: [] } : yield* readKinds({ accountId, ids: references })
       return {
         now,
         storeIds,
-        kinds: new Map(kinds.map(({ id, kind }) => [id, kind])),
+        kinds: mapByKey(references, kinds),
         summaries: new Map(
           summaries.flatMap((row) => (entities.has(row.id) ? [] : [[row.id, toSummary(row, places)] as const]))
         ),
@@ -360,7 +362,7 @@ const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Frag
               gallery: (galleries[id] ?? []).map(({ isJoined: isNew, joinedStoreIds, ...entry }) =>
                 withMark(entry, { storeIds: joinedStoreIds, isNew })
               ),
-              members: (members[id] ?? []).map(({ productId }) => productId)
+              members: members.get(id) ?? []
             }
           ])
         )

@@ -172,14 +172,14 @@ export const runUnlessEmpty = <Row>(
 /** Maximum number of rows that one statement writes, so that it ends before its deadline. A collection has up to a million members. */
 const rowsPerStatement = 10_000
 
-/** As `runUnlessEmpty`, several times if there are many rows. */
+/** As `runUnlessEmpty`, several times if there are many rows. Then each statement is built when it runs: together they are large. */
 const runInParts = <Row>(
   rows: ReadonlyArray<Row>,
   statement: (rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>
-) => {
-  const statements = Arr.chunksOf(rows, rowsPerStatement).map(statement)
-  return Effect.all(statements, { discard: true })
-}
+) =>
+  rows.length <= rowsPerStatement
+    ? runUnlessEmpty(rows, statement)
+    : Effect.forEach(Arr.chunksOf(rows, rowsPerStatement), statement, { discard: true })
 
 /** As `runUnlessEmpty`, for a statement on store versions, which gets the rows as JSON. */
 const runTimed = (

@@ -80,6 +80,7 @@ export const differences = (plan: Plan) => {
   const difference = <Item, Row extends object>(
     itemsOf: (aggregate: Aggregate) => ReadonlyArray<Item>,
     rowOf: (item: Item, position: number, id: EntityId) => Row,
+    /** The key of a row among those of its entity. A longer key would take much memory for a collection of a million members. */
     keyOf: (row: Row) => string
   ): Difference<Row> => {
     const rowsOf = (aggregate: Aggregate) =>
@@ -104,7 +105,7 @@ export const differences = (plan: Plan) => {
     versions: difference(
       ({ versions }) => versions,
       (version, _, entityId) => ({ entityId, ...version }),
-      ({ entityId, storeId }) => `${entityId} ${storeId}`
+      ({ storeId }) => storeId
     ),
     galleries: difference(
       ({ gallery }) => gallery,
@@ -113,12 +114,12 @@ export const differences = (plan: Plan) => {
         joinedStoreIds: joined?.storeIds ?? [],
         isJoined: joined?.isNew === true
       }),
-      ({ entityId, mediaId }) => `${entityId} ${mediaId}`
+      ({ mediaId }) => mediaId
     ),
     members: difference(
       ({ members }) => members,
       (productId, position, collectionId) => ({ collectionId, productId, position }),
-      ({ collectionId, productId }) => `${collectionId} ${productId}`
+      ({ productId }) => productId
     )
   }
 }

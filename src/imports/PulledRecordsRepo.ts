@@ -1,7 +1,7 @@
 import { SqlClient } from "@effect/sql"
 import { Context, Effect, Layer, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
-import { findAll, findSingle } from "../database/Rows.ts"
+import { findAll, findSingle, mapByKey, withoutChecks } from "../database/Rows.ts"
 import { type AccountId, EntityId, type ImportId, type StoreId } from "../model/Ids.ts"
 import type { Timestamp } from "../model/Timestamp.ts"
 import { type MatchedBy, PulledRecord, type RecordRange } from "./PulledRecord.ts"
@@ -58,16 +58,16 @@ const make = Effect.gen(function* () {
       ORDER BY r.root, r.ordinal ${grown}`
   )
 
-  const Resolved = Schema.Struct({ platformId: Schema.String, entityId: EntityId })
-  const resolve = findAll(Resolved)(
+  const Resolved = withoutChecks(Schema.Struct({ entityIds: Schema.Array(Schema.NullOr(EntityId)) }))
+  const resolve = findSingle(Resolved)(
     (accountId: AccountId, id: ImportId, platformIds: ReadonlyArray<string>) => sql`
-      SELECT r.platform_id AS "platformId", r.entity_id AS "entityId"
-      FROM (SELECT DISTINCT unnest(${platformIds}::text[]) AS platform_id) k
-      CROSS JOIN LATERAL (
-        SELECT o.platform_id, o.entity_id FROM import_record o
+      SELECT json_agg(r.entity_id ORDER BY k.place) AS "entityIds"
+      FROM jsonb_array_elements_text(${JSON.stringify(platformIds)}::jsonb) WITH ORDINALITY AS k (platform_id, place)
+      LEFT JOIN LATERAL (
+        SELECT o.entity_id FROM import_record o
         WHERE o.account_id = ${accountId} AND o.run_id = ${id} AND o.platform_id = k.platform_id
-          AND o.entity_id IS NOT NULL
-      ) r ${grown}`
+        OFFSET 0
+      ) r ON true ${grown}`
   )
 
   // OFFSET 0 keeps the look-ups of each entity: the planner would otherwise join whole tables if their statistics are old.
@@ -128,11 +128,8 @@ const make = Effect.gen(function* () {
     /** The matched entities of the records with these platform ids, by platform id. */
     resolve: (accountId: AccountId, id: ImportId, platformIds: ReadonlyArray<string>) =>
       platformIds.length === 0
-        ? Effect.succeed(new Map<string, EntityId>())
-        : Effect.map(
-            resolve(accountId, id, platformIds),
-            (rows) => new Map(rows.map(({ entityId, platformId }) => [platformId, entityId]))
-          ),
+        ? Effect.succeed<ReadonlyMap<string, EntityId>>(new Map())
+        : Effect.map(resolve(accountId, id, platformIds), ({ entityIds }) => mapByKey(platformIds, entityIds)),
     /**
      * Walks the store's next `looked` entities by id, after `after` (the nil UUID: from the start). Missing: entities that the store
      * accepted before its reading began and that no record matches. If a product is missing, its variants that were never accepted are

@@ -8,7 +8,9 @@ export const sameJson = (before: unknown, after: unknown): boolean => {
   // Unchanged parts are the same object, which makes the comparison fast.
   if (before === after) return true
   if (typeof before !== "object" || typeof after !== "object" || before === null || after === null) return false
-  if (Array.isArray(before) !== Array.isArray(after)) return false
+  if (Array.isArray(before) && Array.isArray(after))
+    return before.length === after.length && before.every((member, index) => sameJson(member, after[index]))
+  if (Array.isArray(before) || Array.isArray(after)) return false
   const members = entriesOf(before)
   const others = new Map(entriesOf(after))
   return members.length === others.size && members.every(([key, member]) => sameJson(member, others.get(key)))

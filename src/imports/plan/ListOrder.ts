@@ -3,12 +3,16 @@ import type { EntityId } from "../../model/Ids.ts"
 
 type Ids = ReadonlyArray<EntityId>
 
-export const intersect = (ids: Ids, others: Ids) => {
+// Most lists of a refresh are equal. A set of a million members would take time and memory.
+
+export const intersect = (ids: Ids, others: Ids): Ids => {
+  if (sameOrder(ids, others)) return ids
   const included = new Set(others)
   return ids.filter((id) => included.has(id))
 }
 
-export const subtract = (ids: Ids, others: Ids) => {
+export const subtract = (ids: Ids, others: Ids): Ids => {
+  if (sameOrder(ids, others)) return []
   const excluded = new Set(others)
   return ids.filter((id) => !excluded.has(id))
 }
