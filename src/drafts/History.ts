@@ -134,14 +134,17 @@ export interface HistoryFilter {
   readonly storeId?: StoreId | null
 }
 
+/** In the order of their keys: databases and memory keep the keys of attributes in orders of their own. */
 const valueChanges = (before: Attributes, after: Attributes): ReadonlyArray<ValueChange> =>
   before === after
     ? []
-    : [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
-        const [old, now] = [before[key]?.value ?? null, after[key]?.value ?? null]
-        // A value that keeps its text but gets another type is listed too.
-        return old === now && before[key]?.type === after[key]?.type ? [] : [{ key, old, new: now }]
-      })
+    : [...new Set([...Object.keys(before), ...Object.keys(after)])]
+        .flatMap((key) => {
+          const [old, now] = [before[key]?.value ?? null, after[key]?.value ?? null]
+          // A value that keeps its text but gets another type is listed too.
+          return old === now && before[key]?.type === after[key]?.type ? [] : [{ key, old, new: now }]
+        })
+        .sort((left, right) => (left.key < right.key ? -1 : 1))
 
 const galleryText = (gallery: ReadonlyArray<GalleryEntry>) =>
   gallery.map(({ mediaId, storeIds }) => [mediaId, ...storeIds].join()).join(";")

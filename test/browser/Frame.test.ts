@@ -14,6 +14,17 @@ const aWindow = (options: BrowserContextOptions = {}) =>
     return yield* openSignedIn(cookie, options)
   })
 
+/** Closes the palette, opens it and types, all before the event of the close. Gives the text of the field after that event. */
+const reopenAndType = `new Promise((resolve) => {
+  const dialog = document.querySelector("dialog.palette")
+  const input = dialog.querySelector("input")
+  dialog.addEventListener("close", () => setTimeout(() => resolve(input.value)))
+  dialog.close()
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }))
+  input.value += "tent"
+  input.dispatchEvent(new Event("input"))
+})`
+
 const ground = "getComputedStyle(document.body).backgroundColor"
 const focused = "document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.tagName"
 
@@ -105,6 +116,12 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
           await page.keyboard.press("Enter")
           await page.waitForURL(`${base}/entity?id=${tent}`)
           assertNoComplaints(complaints)
+          // Open again and typed into before the browser tells that it was closed: the text stays.
+          await page.keyboard.press("Control+k")
+          await palette.getByRole("combobox").fill("camp")
+          const typed = await page.evaluate(reopenAndType)
+          assert.strictEqual(typed, "tent")
+          await status.getByText("Results: 1").waitFor()
           // The palette says that the session has ended; the search page leads to the sign-in.
           await page.keyboard.press("Control+k")
           await page.context().clearCookies()

@@ -820,8 +820,8 @@ for (const engine of featureServiceEngines) {
                 action: "attributes",
                 ...canonical,
                 changes: [
-                  { key: "title", old: "Tent", new: "Tent 2" },
                   { key: "spec.made", old: "1", new: null },
+                  { key: "title", old: "Tent", new: "Tent 2" },
                   { key: "vendor", old: null, new: "Tern" }
                 ]
               }

@@ -79,8 +79,8 @@ const makeField = (list: HTMLElement): HTMLInputElement => {
 /** The time without typing after which the service is asked, in milliseconds. */
 const pause = 150
 
-/** A list box below a text field: arrows move, Enter opens, Escape closes. */
-const makePalette = (): HTMLDialogElement => {
+/** A list box below a text field: arrows move, Enter opens, Escape closes. Gives the function that opens it. */
+const makePalette = (): (() => void) => {
   const dialog = document.createElement("dialog")
   dialog.className = "palette"
   dialog.setAttribute("aria-label", wordsOf("goTo"))
@@ -160,19 +160,22 @@ const makePalette = (): HTMLDialogElement => {
   dialog.addEventListener("click", ({ target }) => {
     if (target === dialog) dialog.close()
   })
+  // The event comes some time after the close: the palette may be open again, and typed into.
   dialog.addEventListener("close", () => {
-    forget()
-    input.value = ""
+    if (!dialog.open) forget()
   })
   document.body.append(dialog)
-  return dialog
+  return () => {
+    if (dialog.open) return
+    input.value = ""
+    input.dispatchEvent(new Event("input"))
+    dialog.showModal()
+  }
 }
 
-let palette: HTMLDialogElement | undefined
+let open: (() => void) | undefined
 
 export const openPalette = (): void => {
-  palette ??= makePalette()
-  if (palette.open) return
-  palette.querySelector("input")?.dispatchEvent(new Event("input"))
-  palette.showModal()
+  open ??= makePalette()
+  open()
 }

@@ -1,14 +1,17 @@
-import { Effect, Option } from "effect"
+import { Effect, Option, Stream } from "effect"
 import { BulkJobs } from "../../../src/bulk/BulkJobs.ts"
 import { firstPart, Undo } from "../../../src/connections/Undo.ts"
 import { DemoFailures } from "../../../src/demo/DemoFailures.ts"
 import { NewEntity } from "../../../src/drafts/Creation.ts"
 import { Drops } from "../../../src/drops/Drops.ts"
 import { ChangeFeed, type FeedPage } from "../../../src/feed/ChangeFeed.ts"
+import { Imports } from "../../../src/imports/Imports.ts"
+import { ReviewList } from "../../../src/imports/StagedImport.ts"
 import { CurrentActor } from "../../../src/model/Actor.ts"
 import type { EntityKind } from "../../../src/model/Attribute.ts"
-import { ConnectionId, type EntityId, StoreId } from "../../../src/model/Ids.ts"
+import { ConnectionId, type EntityId, type ImportId, StoreId } from "../../../src/model/Ids.ts"
 import { fromMillis } from "../../../src/model/Timestamp.ts"
+import { DemoShops } from "../../../src/platform/demo/DemoShops.ts"
 import { JobWorker } from "../../../src/programs/JobWorker.ts"
 import { PublicationsRepo } from "../../../src/publishing/PublicationsRepo.ts"
 import { DataHealth, Drafts, Publishing, Remediation } from "../../../src/testing/index.ts"
@@ -215,6 +218,56 @@ const carryOutOnHealth = (operation: Operation<"scan" | "issues" | "fill" | "rec
     }
   })
 
+/** The pages of an import that a person sees before the decisions. */
+const reviewOf = (id: ImportId) =>
+  Effect.gen(function* () {
+    const imports = yield* Imports
+    return {
+      conflicts: yield* imports.conflicts(id, 0, 100),
+      found: yield* imports.conflicts(id, 0, 100, { search: "boots" }),
+      tally: yield* imports.tally(id),
+      removals: yield* imports.removals(id, 0, 100),
+      lists: yield* Effect.forEach(ReviewList.literals, (list) => imports.reviewList(id, list, -1, 100))
+    }
+  })
+
+const carryOutOnImports = (
+  operation: Operation<"refresh" | "editShop" | "deleteInShop" | "decide" | "acceptDecided">,
+  world: World
+) =>
+  Effect.gen(function* () {
+    const imports = yield* Imports
+    const shops = yield* DemoShops
+    const [id] = world.importIds
+    switch (operation.do) {
+      case "refresh": {
+        const run = yield* imports.refresh(operation.domain, quiet)
+        return [run, yield* reviewOf(run.id)]
+      }
+      case "editShop":
+      case "deleteInShop": {
+        const shop = { accountId: world.accountId, storeId: referencesOf(world).store(operation.store) }
+        const record = picked([...(yield* Stream.runCollect(shops.records(shop)))], operation.record)
+        if (record === undefined) return
+        if (operation.do === "deleteInShop") return yield* shops.remove(shop, record.platformId)
+        const { [operation.key]: former, ...attributes } = record.attributes
+        const type = former?.type ?? "single_line_text_field"
+        const edited =
+          operation.value === null ? attributes : { ...attributes, [operation.key]: { type, value: operation.value } }
+        return yield* shops.put(shop, [{ ...record, attributes: edited }])
+      }
+      case "decide": {
+        if (id === undefined) return
+        return [yield* imports.decide(id, operation.conflicts, operation.decision), yield* reviewOf(id)]
+      }
+      case "acceptDecided": {
+        if (id === undefined) return
+        const { confirmsRemovals, rest } = operation
+        return yield* imports.accept(id, quiet, { confirmsRemovals, ...(rest !== null && { rest }) })
+      }
+    }
+  })
+
 const carryOutInBulk = (operation: Operation<"bulk">, world: World) =>
   Effect.gen(function* () {
     const { ofKind, store, storeOrNone } = referencesOf(world)
@@ -271,6 +324,12 @@ export const carryOutService = (operation: ServiceOperation, world: World) =>
       case "fill":
       case "reconcile":
         return yield* carryOutOnHealth(operation, world)
+      case "refresh":
+      case "editShop":
+      case "deleteInShop":
+      case "decide":
+      case "acceptDecided":
+        return yield* carryOutOnImports(operation, world)
       case "feed": {
         const cursor = operation.cursor === null ? undefined : picked(world.feedCursors, operation.cursor)
         const { text } = yield* (yield* ChangeFeed).page({ limit: operation.limit, cursor })

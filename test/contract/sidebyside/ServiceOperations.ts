@@ -172,16 +172,50 @@ const storeOperation = fc.oneof(
   }
 )
 
+/** One operation on a store's shop, or on the import that compares it with the catalog. */
+const importOperation = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("refresh" as const), domain }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("editShop" as const),
+      store: nat,
+      record: nat,
+      key,
+      value: fc.option(text)
+    })
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("deleteInShop" as const), store: nat, record: nat }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("decide" as const),
+      conflicts: fc.oneof(fc.constant("all" as const), fc.array(fc.constantFrom(1, 2, 3), { maxLength: 2 })),
+      decision: fc.constantFrom("keep_draft" as const, "take_store" as const)
+    })
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("acceptDecided" as const),
+      rest: fc.option(fc.constant("keep_draft" as const)),
+      confirmsRemovals: fc.boolean()
+    })
+  }
+)
+
 /** An operation of a service, or one of those between two comparisons of `Operations`. */
 export const serviceOperation = fc.oneof(
   { weight: 2, arbitrary: operation },
   { weight: 3, arbitrary: draftOperation },
   { weight: 4, arbitrary: storeOperation },
+  { weight: 2, arbitrary: importOperation },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("wait" as const), millis: fc.constantFrom(60_000, 600_000) }) }
 )
 export type ServiceOperation =
   | (typeof draftOperation extends fc.Arbitrary<infer A> ? A : never)
   | (typeof storeOperation extends fc.Arbitrary<infer A> ? A : never)
+  | (typeof importOperation extends fc.Arbitrary<infer A> ? A : never)
 
 const others: ReadonlyArray<string> = [
   "apply",
@@ -224,5 +258,10 @@ export const serviceBeginning: ReadonlyArray<Operation | ServiceOperation> = [
     kind: "product",
     operations: [{ entity: 0, store: null, key: "product_type", value: "Boots" }]
   },
-  { do: "feed", limit: 5, cursor: null }
+  { do: "feed", limit: 5, cursor: null },
+  { do: "editShop", store: 0, record: 0, key: "vendor", value: "Boots" },
+  { do: "draft", entity: 0, store: 0, edits: [{ key: "vendor", value: "free" }], isLate: false, byAgent: false },
+  { do: "refresh", domain: "b.example" },
+  { do: "decide", conflicts: "all", decision: "keep_draft" },
+  { do: "acceptDecided", rest: null, confirmsRemovals: true }
 ]
