@@ -5,7 +5,7 @@ import { actingAs, anEntity, CatalogChange, CatalogChanges, Stores } from "../..
 import { aMerchant } from "../console/Merchant.ts"
 import { aBrowser, PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
+import { assertAccessible, assertNoComplaints, openSignedIn, waitForFocus } from "./PlaywrightBrowser.ts"
 
 /** A stove with five pictures on two stores. */
 const aGallery = Effect.gen(function* () {
@@ -43,9 +43,6 @@ const waitForOrder = async (page: Page, letters: string) => {
   await page.waitForLoadState("load")
 }
 
-const focused = (page: Page) =>
-  page.evaluate("document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent?.trim()")
-
 const sizes = [1_280, 390] as const
 
 describe.skipIf(!chromiumIsThere)("the gallery in Chromium", () => {
@@ -62,10 +59,10 @@ describe.skipIf(!chromiumIsThere)("the gallery in Chromium", () => {
             await waitForOrder(page, "SFBLI")
             // It cannot move further up, so the button is off; the other one moves it back.
             assert.isTrue(await page.getByRole("button", { name: "Move Side up" }).isDisabled())
-            assert.strictEqual(await focused(page), "Move Side down")
+            await waitForFocus(page, "Move Side down")
             await page.getByRole("button", { name: "Move Side down" }).press("Enter")
             await waitForOrder(page, "FSBLI")
-            assert.strictEqual(await focused(page), "Move Side down")
+            await waitForFocus(page, "Move Side down")
             await page.getByRole("button", { name: "Undo" }).click()
             await waitForOrder(page, "SFBLI")
             await page.getByRole("button", { name: "Undo" }).click()
@@ -115,7 +112,7 @@ describe.skipIf(!chromiumIsThere)("the gallery in Chromium", () => {
             await page.keyboard.press("Space")
             for (const key of ["ArrowLeft", "Home", "ArrowRight"]) await page.keyboard.press(key)
             assert.strictEqual(await page.locator("#live-says").textContent(), "Place 2 of 5.")
-            assert.strictEqual(await focused(page), "Drag Back, picture 3 of 5")
+            await waitForFocus(page, "Drag Back, picture 3 of 5")
             await page.keyboard.press("Escape")
             await waitForOrder(page, "FSBLI")
             assert.strictEqual(await page.locator("#live-says").textContent(), "Back is back at place 3.")
@@ -130,7 +127,7 @@ describe.skipIf(!chromiumIsThere)("the gallery in Chromium", () => {
             await page.keyboard.press("Enter")
             await saved()
             await waitForOrder(page, "FSLIB")
-            assert.strictEqual(await focused(page), "Drag Back, picture 5 of 5")
+            await waitForFocus(page, "Drag Back, picture 5 of 5")
             await page.getByRole("button", { name: "Undo" }).click()
             await page.waitForURL(/undo$/)
             await waitForOrder(page, "FSBLI")
@@ -153,7 +150,7 @@ describe.skipIf(!chromiumIsThere)("the gallery in Chromium", () => {
           const again = one.page.getByRole("button", { name: "Move it to place 2 now" })
           await again.waitFor()
           await waitForOrder(one.page, "FSLBI")
-          assert.strictEqual(await focused(one.page), "Move it to place 2 now")
+          await waitForFocus(one.page, "Move it to place 2 now")
           await assertAccessible(one.page, "gallery-refused")
           await again.press("Enter")
           await one.page.getByText("saved as a draft.").waitFor()

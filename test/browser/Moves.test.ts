@@ -5,7 +5,7 @@ import { actingAs, anEntity, Drafts } from "../../src/testing/index.ts"
 import { aMerchant } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
+import { assertAccessible, assertNoComplaints, openSignedIn, waitForFocus } from "./PlaywrightBrowser.ts"
 
 const titles = ["Axe", "Bag", "Cup", "Dip"]
 
@@ -38,9 +38,6 @@ const waitForOrder = async (page: Page, letters: string) => {
   assert.strictEqual(labels.join(""), letters)
 }
 
-const focused = (page: Page) =>
-  page.evaluate("document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent?.trim()")
-
 const sizes = [1_280, 390] as const
 
 /** Presses the button with this name, and waits for the page that says what it did. */
@@ -63,14 +60,14 @@ describe.skipIf(!chromiumIsThere)("the order of variants and products in Chromiu
               await waitForOrder(page, "BACD")
               // It cannot move further up, so the button is off; the other one has the focus.
               assert.isTrue(await page.getByRole("button", { name: "Move Bag up" }).isDisabled())
-              assert.strictEqual(await focused(page), "Move Bag down")
+              await waitForFocus(page, "Move Bag down")
               await page.keyboard.press("Enter")
               await page.getByText("Bag is number 2 of 4 now").waitFor()
-              assert.strictEqual(await focused(page), "Move Bag down")
+              await waitForFocus(page, "Move Bag down")
               await waitForOrder(page, "ABCD")
               await press(page, "Undo", "Bag is number 1 of 4 now")
               await press(page, "Undo", "Bag is number 2 of 4 now")
-              assert.strictEqual(await focused(page), "Undo")
+              await waitForFocus(page, "Undo")
               await waitForOrder(page, "ABCD")
               if (javaScriptEnabled) await assertAccessible(page, `variants-moved-${width}`)
             }
@@ -148,7 +145,7 @@ describe.skipIf(!chromiumIsThere)("the order of variants and products in Chromiu
               await ticked.check()
               await press(page, "Move Cup up", "Cup is number 2 of 4 now: saved as a draft.")
               await waitForOrder(page, "ACBD")
-              assert.strictEqual(await focused(page), "Move Cup up")
+              await waitForFocus(page, "Move Cup up")
               await press(page, "Move Cup down", "Cup is number 3 of 4 now")
               const field = page.getByRole("textbox", { name: "Position of Dip" })
               assert.strictEqual(await field.inputValue(), "4")
@@ -156,14 +153,14 @@ describe.skipIf(!chromiumIsThere)("the order of variants and products in Chromiu
               await field.press("Enter")
               const refusal = page.getByText("The position must be a whole number from 1 to 4.")
               await refusal.waitFor()
-              assert.strictEqual(await focused(page), "Position of Dip")
+              await waitForFocus(page, "Position of Dip")
               assert.strictEqual(await field.inputValue(), "first")
               if (javaScriptEnabled) await assertAccessible(page, `products-refused-${width}`)
               await field.fill("1")
               await field.press("Enter")
               await page.getByText("Dip is number 1 of 4 now").waitFor()
               await waitForOrder(page, "DABC")
-              assert.strictEqual(await focused(page), "Move Dip to this position")
+              await waitForFocus(page, "Move Dip to this position")
               await press(page, "Undo", "Dip is number 4 of 4 now")
               await waitForOrder(page, "ABCD")
               assert.isTrue(await ticked.isChecked())

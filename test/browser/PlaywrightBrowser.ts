@@ -36,6 +36,21 @@ export const aBrowserProgram = Effect.promise(() => {
 /** Chromium's note that a test moved the focus before the page could: it depends on the speed of the machine. */
 const isLateFocus = (text: string) => text.startsWith("Autofocus processing was blocked")
 
+/**
+ * From the environment: how many times slower the processor of a page is, and the milliseconds before each answer. Such pages show
+ * races that a fast machine does not have.
+ */
+const slowdown = Number(process.env.CATALOG_TEST_SLOWDOWN ?? 1)
+const latency = Number(process.env.CATALOG_TEST_LATENCY ?? 0)
+const isSlow = slowdown > 1 || latency > 0
+
+const slowDown = async (page: Page) => {
+  const devTools = await page.context().newCDPSession(page)
+  await devTools.send("Emulation.setCPUThrottlingRate", { rate: slowdown })
+  const unlimited = { downloadThroughput: -1, offline: false, uploadThroughput: -1 }
+  await devTools.send("Network.emulateNetworkConditions", { ...unlimited, latency })
+}
+
 /** A new window with no stored data, and the errors that the browser reported in it. */
 export const openWindow = (browser: Browser, options: BrowserContextOptions = {}) =>
   Effect.gen(function* () {
@@ -46,6 +61,7 @@ export const openWindow = (browser: Browser, options: BrowserContextOptions = {}
     // Playwright's 30 s are too short on a busy machine.
     context.setDefaultTimeout(Duration.toMillis(hangLimit))
     const page = yield* Effect.promise(() => context.newPage())
+    if (isSlow) yield* Effect.promise(() => slowDown(page))
     const complaints: Array<string> = []
     const add = (text: string) => isLateFocus(text) || complaints.push(text)
     page.on("console", (message) => add(message.text()))
@@ -72,6 +88,16 @@ export const assertNoComplaints = (complaints: ReadonlyArray<string>, ...expecte
     ""
   )
 
+/**
+ * Waits until the element with this label or text has the focus. Browsers move the focus when they draw a page, which may be after it
+ * has loaded.
+ */
+export const waitForFocus = (page: Page, name: string) =>
+  page
+    .locator(":focus")
+    .and(page.getByLabel(name, { exact: true }).or(page.getByText(name, { exact: true })))
+    .waitFor({ state: "attached" })
+
 /** The rules whose result can differ between light and dark colours. The tag `cat.color` has another, stricter one too. */
 const rulesOfColours: axe.RunOptions = { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } }
 
@@ -93,9 +119,10 @@ const assertSmall = async (page: Page, name: string) => {
 
 /**
  * Checks that axe-core finds no problem on the page, in light and dark colours, on wide and narrow windows, and that its scripts are
- * small.
+ * small. On slow pages it takes minutes, and would hide races by its own time, so there it only sets the size of the window.
  */
 export const assertAccessible = async (page: Page, name: string) => {
+  if (isSlow) return page.setViewportSize({ width: 1_200, height: 900 })
   for (const [colorScheme, width] of [
     ["light", 1_200],
     ["dark", 1_200],

@@ -41,7 +41,7 @@ describe.skipIf(!chromiumIsThere)("team and profile in Chromium", () => {
               await assertAccessible(page, "team-misfit")
               const field = page.getByLabel("E-mail")
               assert.strictEqual(await field.inputValue(), email)
-              assert.strictEqual(await page.evaluate("document.activeElement?.getAttribute('name')"), "email")
+              await page.locator("[name=email]:focus").waitFor()
               await field.fill(`colleague-${javaScriptEnabled}@example.com`)
               await page.getByRole("button", { name: "Invite", exact: true }).click()
               await assertAccessible(page, "team-invited")

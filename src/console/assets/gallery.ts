@@ -22,7 +22,9 @@ const put = (list: HTMLElement, item: HTMLElement, place: number): void => {
 
 const save = (list: HTMLElement, item: HTMLElement): void => {
   const form = document.getElementById(list.dataset.gallery ?? "")
-  if (!(form instanceof HTMLFormElement)) return
+  // While a move is saved, the form would be sent with both moves. The answer to the first one shows the order.
+  if (!(form instanceof HTMLFormElement) || form.inert) return
+  form.inert = true
   addField(form, { name: "move", value: `${item.dataset.picture} ${placeOf(list, item)} handle` })
   form.requestSubmit()
 }

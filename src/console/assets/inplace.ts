@@ -46,6 +46,8 @@ const openDrawer = (review: HTMLElement): void => {
  */
 const take = (main: HTMLElement, next: HTMLElement, id: string, sentForm: HTMLFormElement | undefined): void => {
   const { events } = main.dataset
+  // A person may have gone on to another field, such as the search.
+  const staysThere = document.activeElement?.matches(":is(input, select, textarea):not(form.cell *, dialog *)")
   if (events !== undefined) next.dataset.events ??= events
   for (const element of next.querySelectorAll("[autofocus]")) element.removeAttribute("autofocus")
   // They would stay as they are, because a person is in them.
@@ -55,9 +57,11 @@ const take = (main: HTMLElement, next: HTMLElement, id: string, sentForm: HTMLFo
   morph(main, next)
   arrangeGrids(id)
   const control: EditControl | null = id === "" ? null : openControl()
-  ;(control ?? document.getElementById(id))?.focus()
-  // The cursor is at the end, so that typing adds to the value, as in a spreadsheet after F2.
-  control?.setSelectionRange?.(-1, -1)
+  if (!staysThere) {
+    ;(control ?? document.getElementById(id))?.focus()
+    // The cursor is at the end, so that typing adds to the value, as in a spreadsheet after F2.
+    control?.setSelectionRange?.(-1, -1)
+  }
   if (document.activeElement === document.body) focusContent(main)
   announce()
 }
@@ -87,25 +91,28 @@ const send = async (request: Request, id: string, sentForm?: HTMLFormElement): P
 /** `updated` is called after each change of the page. */
 export const editInPlace = (updated: () => void): void => {
   let isBusy = false
-  /** Runs as soon as the changed cell is saved. */
-  let afterSave: (() => void) | undefined
+  /** Runs as soon as the answer is taken, unless it refuses a cell. */
+  let next: (() => void) | undefined
 
   const attempt = async (request: Request, id: string, otherwise: () => void, sentForm?: HTMLFormElement) => {
     isBusy = true
+    // The answer replaces these forms, so text that is typed from now on would be lost.
+    for (const form of [sentForm, id && openControl()?.form]) if (form) form.inert = true
     const isTaken = await send(request, id, sentForm)
     isBusy = false
+    const following = next
+    next = undefined
     if (!isTaken) return otherwise()
     updated()
     // A refused form stays open, so what was typed is not lost.
-    if (!openControl()) afterSave?.()
-    afterSave = undefined
+    if (openControl()?.matches('[aria-invalid="true"]') !== true) following?.()
   }
 
-  /** Saves a changed cell, then does `next`. False: no cell is changed. */
-  const saveFirst = (next: () => void): boolean => {
+  /** Saves a changed cell, then does `following`. False: no cell is changed. */
+  const saveFirst = (following: () => void): boolean => {
     const isOpen = saveChanged()
     // A refused cell that was not changed is not sent.
-    if (isBusy) afterSave = next
+    if (isBusy) next = following
     return isOpen
   }
 
@@ -116,9 +123,11 @@ export const editInPlace = (updated: () => void): void => {
     const isClosing = link.matches("dialog.drawer .buttons a")
     if (!isClosing && !link.matches(links)) return
     event.preventDefault()
+    const again = () => document.getElementById(link.id)?.click()
     if (isClosing) drawer()?.close()
-    else if (!isBusy) {
-      if (link.matches("a.edit") && saveFirst(() => document.getElementById(link.id)?.click())) return
+    else if (isBusy) next = again
+    else {
+      if (link.matches("a.edit") && saveFirst(again)) return
       const id = decodeURIComponent(link.hash.slice(1)).replace(/-input$/, "-edit")
       void attempt(new Request(link.href), id, () => location.assign(link.href))
     }
@@ -136,8 +145,6 @@ export const editInPlace = (updated: () => void): void => {
     const sendForm = () => {
       // These forms have no files.
       const body = new URLSearchParams([...new FormData(form, submitter)] as Array<[string, string]>)
-      // Text that is typed from now on would be lost.
-      for (const control of form.querySelectorAll<HTMLInputElement>("input, textarea")) control.readOnly = true
       const otherwise = () => {
         if (submitter instanceof HTMLButtonElement) addField(form, submitter)
         // Browsers do not submit a form that was removed from the page.

@@ -8,9 +8,8 @@ export const isChanged = (control: Element): boolean => {
     return [...control.options].some((option) => option.selected !== option.defaultSelected)
   if (control instanceof HTMLInputElement && /^(?:checkbox|radio)$/.test(control.type))
     return control.checked !== control.defaultChecked
-  return control instanceof HTMLInputElement || control instanceof HTMLTextAreaElement
-    ? control.type !== "hidden" && control.value !== control.defaultValue
-    : false
+  const isText = control instanceof HTMLInputElement || control instanceof HTMLTextAreaElement
+  return isText && control.type !== "hidden" && control.value !== control.defaultValue
 }
 
 /**

@@ -170,9 +170,15 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
       if ((action === "save" || action === "next") && isUnedited)
         if (digestOf(storedIn(sheet, place.storeId, place.key)) === edit.seen)
           return { _tag: "Same", edit, sheet, revision: 0 } as CellOutcome
-      const written = yield* Effect.either(write(edit, layersOf(edit, fromTyped(row, typed))))
+      const layers = layersOf(edit, fromTyped(row, typed))
+      const written = yield* Effect.either(write(edit, layers))
       if (Either.isRight(written))
         return { _tag: outcomes[action], edit, sheet, revision: written.right } as CellOutcome
-      return written.left._tag === "NotFound" ? yield* written.left : yield* explain(edit, written.left)
+      if (written.left._tag === "NotFound") return yield* written.left
+      // A browser sends a form again if the answer was lost.
+      if (written.left._tag === "RevisionConflict" && action !== "copy")
+        if (storedIn(yield* drafts.sheet(id), place.storeId, place.key) === layers[0]?.attributes[0]?.value)
+          return { _tag: "Same", edit, sheet, revision: 0 } as CellOutcome
+      return yield* explain(edit, written.left)
     })
 })

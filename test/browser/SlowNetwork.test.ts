@@ -1,0 +1,200 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Page, Request } from "playwright-core"
+import { actingAs, anEntity, CatalogChange, CatalogChanges, Drafts } from "../../src/testing/index.ts"
+import { aMerchant } from "../console/Merchant.ts"
+import { PagesServer } from "../oauth/PagesServer.ts"
+import { chromiumIsThere } from "./Chromium.ts"
+import { assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
+
+/** Holds the requests of a page to these addresses until `release`, which lets later ones pass at once. `first`: the first of them. */
+const hold = async (page: Page, address: RegExp, isHeld: (request: Request) => boolean = () => true) => {
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  await page.route(address, async (route) => {
+    if (!isHeld(route.request())) return route.continue()
+    await released
+    await route.continue().catch(() => {})
+  })
+  const first = page.waitForRequest((request) => address.test(request.url()) && isHeld(request))
+  // A test may end before the first request.
+  first.catch(() => {})
+  return { first, release }
+}
+
+const isPost = (request: Request) => request.method() === "POST"
+
+/** The page of the stove, with five pictures. */
+const theStove = Effect.gen(function* () {
+  const merchant = yield* aMerchant
+  const { actor, shop, stove } = merchant
+  yield* Effect.gen(function* () {
+    const ids = yield* Effect.forEach(["Front", "Side", "Back", "Lid"], (alt) =>
+      anEntity("media", { alt, url: `https://shop.example/${alt}.jpg` })
+    )
+    yield* (yield* CatalogChanges).apply([
+      CatalogChange.SetGallery({ entityId: stove, entries: ids.map((mediaId) => ({ mediaId, storeIds: [shop.id] })) })
+    ])
+  }).pipe(actingAs(actor))
+  const window = yield* openSignedIn(merchant.cookie)
+  const { page } = window
+  yield* Effect.promise(() => page.goto(`${window.base}/entity?id=${stove}`))
+  const valueOf = (key: string) =>
+    Effect.flatMap(Drafts, (drafts) => drafts.get(stove, null)).pipe(
+      Effect.map(({ attributes }) => attributes.find((each) => each.key === key)?.value),
+      actingAs(actor)
+    )
+  const edit = (name: string) => page.getByRole("link", { name: `Edit ${name}, Catalog`, exact: true })
+  const field = (name: string) => page.getByRole("textbox", { name: `${name}, Catalog`, exact: true })
+  return { ...merchant, ...window, edit, field, valueOf }
+})
+
+describe.skipIf(!chromiumIsThere)("a page whose service answers late", () => {
+  layer(PagesServer, { excludeTestServices: true })((it) => {
+    it.scoped("text that is typed elsewhere stays there when a cell opens", () =>
+      Effect.gen(function* () {
+        const { complaints, edit, field, page } = yield* theStove
+        yield* Effect.promise(async () => {
+          const { first, release } = await hold(page, /edit=title/)
+          await edit("Title").click()
+          await first
+          const search = page.getByLabel("Search products")
+          await search.focus()
+          await page.keyboard.type("half")
+          release()
+          await field("Title").waitFor()
+          await page.keyboard.type(" a word")
+          assert.strictEqual(await search.inputValue(), "half a word")
+          assert.strictEqual(await field("Title").inputValue(), "The stove")
+        })
+        assertNoComplaints(complaints)
+      })
+    )
+
+    it.scoped("a cell that is chosen while another one is saved opens after it", () =>
+      Effect.gen(function* () {
+        const { complaints, edit, field, page, valueOf } = yield* theStove
+        yield* Effect.promise(async () => {
+          await edit("Title").click()
+          await field("Title").fill("Kestrel")
+          const { first, release } = await hold(page, /edit|entity/, isPost)
+          await page.keyboard.press("Enter")
+          await first
+          await edit("Vendor").click()
+          release()
+          await field("Vendor").waitFor()
+          await page.keyboard.type("!")
+          assert.match(await field("Vendor").inputValue(), /!$/)
+        })
+        assert.strictEqual(yield* valueOf("title"), "Kestrel")
+        assertNoComplaints(complaints)
+      })
+    )
+
+    it.scoped("of two cells that are chosen one after the other the second one opens", () =>
+      Effect.gen(function* () {
+        const { complaints, edit, field, page } = yield* theStove
+        yield* Effect.promise(async () => {
+          const { first, release } = await hold(page, /edit=title/)
+          await edit("Title").click()
+          await first
+          await edit("Vendor").click()
+          release()
+          await field("Vendor").waitFor()
+          assert.strictEqual(await field("Title").count(), 0)
+        })
+        assertNoComplaints(complaints)
+      })
+    )
+
+    it.scoped("an open cell takes no text while an answer that closes it is on its way", () =>
+      Effect.gen(function* () {
+        const { complaints, edit, field, page } = yield* theStove
+        yield* Effect.promise(async () => {
+          await edit("Title").click()
+          await field("Title").waitFor()
+          const { first, release } = await hold(page, /edit=vendor/)
+          await edit("Vendor").click()
+          await first
+          await field("Title").focus()
+          await page.keyboard.type("lost")
+          assert.strictEqual(await field("Title").inputValue(), "The stove")
+          release()
+          await field("Vendor").waitFor()
+        })
+        assertNoComplaints(complaints)
+      })
+    )
+
+    it.scoped("a description takes no text while it is saved", () =>
+      Effect.gen(function* () {
+        const { base, complaints, page, stove } = yield* theStove
+        yield* Effect.promise(async () => {
+          await page.goto(`${base}/entity?id=${stove}&edit=description_html`)
+          const surface = page.locator("[data-surface]")
+          const area = page.locator("textarea[name=value]")
+          await surface.waitFor()
+          await surface.focus()
+          await page.keyboard.type("Burns gas")
+          const { first, release } = await hold(page, /entity/, isPost)
+          await page.keyboard.press("Control+Enter")
+          await first
+          await surface.focus()
+          await page.keyboard.type(" and wood")
+          await page.keyboard.press("Control+a")
+          await page.keyboard.press("Control+b")
+          assert.strictEqual(await area.inputValue(), "<p>Burns gas</p>")
+          assert.strictEqual(await surface.textContent(), "Burns gas")
+          release()
+          await page.waitForURL(/#cell-/)
+        })
+        assertNoComplaints(complaints)
+      })
+    )
+
+    it.scoped("a picture is not moved while the move of another one is saved", () =>
+      Effect.gen(function* () {
+        const { complaints, page } = yield* theStove
+        yield* Effect.promise(async () => {
+          await page.getByRole("button", { name: /^Drag Front/ }).waitFor()
+          // Playwright's own keys would wait for the answer to the first move.
+          await page.evaluate(`for (const name of ["Front", "Side"]) {
+            const handle = document.querySelector('[data-name="' + name + '"] [data-handle]')
+            handle.focus()
+            for (const key of [" ", "End", " "])
+              handle.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }))
+          }`)
+          await page.getByText("saved as a draft.").waitFor()
+          const names = page.locator("ol.gallery > li")
+          const order = await names.evaluateAll((pictures) => pictures.map((each) => each.getAttribute("data-name")))
+          assert.deepStrictEqual(order, ["Side", "Back", "Lid", "Front"])
+        })
+        assertNoComplaints(complaints)
+      })
+    )
+
+    it.scoped("a save whose answer is lost is sent again without a conflict", () =>
+      Effect.gen(function* () {
+        const { edit, field, page, valueOf } = yield* theStove
+        yield* Effect.promise(async () => {
+          await edit("Title").click()
+          await field("Title").fill("Kestrel")
+          let isFirst = true
+          await page.route(/entity/, async (route) => {
+            if (!isPost(route.request()) || !isFirst) return route.continue()
+            isFirst = false
+            await route.fetch({ maxRedirects: 0 })
+            await route.abort("connectionreset")
+          })
+          await page.keyboard.press("Enter")
+          await page.getByRole("heading", { level: 1, name: "Kestrel" }).waitFor()
+          await field("Title").waitFor({ state: "detached" })
+          assert.strictEqual(await page.getByText("while you were typing").count(), 0)
+        })
+        assert.strictEqual(yield* valueOf("title"), "Kestrel")
+      })
+    )
+  })
+})
