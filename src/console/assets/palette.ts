@@ -160,13 +160,10 @@ const makePalette = (): (() => void) => {
   dialog.addEventListener("click", ({ target }) => {
     if (target === dialog) dialog.close()
   })
-  // The event comes some time after the close: the palette may be open again, and typed into.
-  dialog.addEventListener("close", () => {
-    if (!dialog.open) forget()
-  })
   document.body.append(dialog)
   return () => {
     if (dialog.open) return
+    // Not at the close: its event may come after the next opening, and what was typed since would be lost.
     input.value = ""
     input.dispatchEvent(new Event("input"))
     dialog.showModal()
