@@ -74,7 +74,7 @@ const byKeys = (list: HTMLElement): void => {
   list.addEventListener("keydown", (event) => {
     const handle = around(event, "[data-handle]")
     const item = handle?.closest<HTMLElement>("[data-picture]")
-    if (handle === null || item === null || item === undefined || event.ctrlKey || event.metaKey || event.altKey) return
+    if (!handle || !item || event.ctrlKey || event.metaKey || event.altKey) return
     const { key } = event
     if (key === " " || key === "Enter") {
       event.preventDefault()
@@ -115,7 +115,7 @@ const byPointer = (list: HTMLElement): void => {
     const target = down.target instanceof Element ? down.target : null
     const item = target?.closest<HTMLElement>("[data-picture]")
     const isOnHandle = target?.closest("[data-handle]") !== null
-    if (item === null || item === undefined || down.button !== 0 || !down.isPrimary) return
+    if (!item || down.button !== 0 || !down.isPrimary) return
     if (!isOnHandle && (down.pointerType !== "mouse" || target?.closest(".frame") === null)) return
     if (item.querySelector("[data-handle]") === null) return
     const from = placeOf(list, item)
@@ -129,8 +129,7 @@ const byPointer = (list: HTMLElement): void => {
         item.classList.add("lifted")
       }
       const under = document.elementFromPoint(event.clientX, event.clientY)?.closest<HTMLElement>("[data-picture]")
-      if (under !== null && under !== undefined && under !== item && list.contains(under))
-        put(list, item, placeOf(list, under))
+      if (under && under !== item && list.contains(under)) put(list, item, placeOf(list, under))
     }
     const end = (isDropped: boolean): void => {
       controller.abort()

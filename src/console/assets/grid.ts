@@ -106,7 +106,7 @@ const inForm = (form: HTMLFormElement, event: KeyboardEvent): void => {
 export const arrangeGrids = (id: string): void => {
   const landed = document.getElementById(id)?.closest("td")?.querySelector<HTMLAnchorElement>("a.edit")
   for (const grid of document.querySelectorAll<HTMLTableElement>("table[data-grid]")) {
-    grid.setAttribute("role", "grid")
+    grid.role = "grid"
     const before = grid.querySelector<HTMLAnchorElement>('a.edit[tabindex="0"]')
     rove(grid, landed != null && grid.contains(landed) ? landed : (before ?? linksOf(grid).flat()[0]))
   }

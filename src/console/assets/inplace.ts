@@ -32,7 +32,7 @@ const drawer = (): HTMLDialogElement | null => document.querySelector("dialog.dr
 const openDrawer = (review: HTMLElement): void => {
   const dialog = drawer() ?? document.createElement("dialog")
   dialog.className = "drawer"
-  dialog.setAttribute("aria-label", review.querySelector("h1")?.textContent ?? "")
+  dialog.ariaLabel = review.querySelector("h1")?.textContent ?? ""
   review.querySelector("nav.trail")?.remove()
   dialog.replaceChildren(...review.childNodes)
   document.body.append(dialog)
@@ -46,8 +46,8 @@ const openDrawer = (review: HTMLElement): void => {
  */
 const take = (main: HTMLElement, next: HTMLElement, id: string, sentForm: HTMLFormElement | undefined): void => {
   const { events } = main.dataset
-  // A person may have gone on to another field, such as the search.
-  const staysThere = document.activeElement?.matches(":is(input, select, textarea):not(form.cell *, dialog *)")
+  // A person may have gone on to a search.
+  const staysThere = document.activeElement?.matches("[type=search]")
   if (events !== undefined) next.dataset.events ??= events
   for (const element of next.querySelectorAll("[autofocus]")) element.removeAttribute("autofocus")
   // They would stay as they are, because a person is in them.
@@ -68,12 +68,11 @@ const take = (main: HTMLElement, next: HTMLElement, id: string, sentForm: HTMLFo
 
 /** Sends a request of the page. Returns whether the answer was taken. */
 const send = async (request: Request, id: string, sentForm?: HTMLFormElement): Promise<boolean> => {
-  const response = await fetch(request).catch(() => undefined)
-  const text = await response?.text().catch(() => undefined)
-  const page = new DOMParser().parseFromString(text ?? "", "text/html")
+  const response = await fetch(request)
+  const page = new DOMParser().parseFromString(await response.text(), "text/html")
   const main = document.querySelector("main")
   const next = page.querySelector("main")
-  if (response === undefined || main === null || next === null) return false
+  if (main === null || next === null) return false
   if (next.querySelector("form.review") !== null) {
     openDrawer(next)
     return true
@@ -83,7 +82,7 @@ const send = async (request: Request, id: string, sentForm?: HTMLFormElement): P
   document.title = page.title
   if (response.ok) {
     const open = openControl()?.id ?? id
-    history.replaceState(null, "", open === "" ? response.url : `${response.url}#${encodeURIComponent(open)}`)
+    history.replaceState(null, "", response.url + (open && `#${encodeURIComponent(open)}`))
   }
   return true
 }
@@ -98,7 +97,7 @@ export const editInPlace = (updated: () => void): void => {
     isBusy = true
     // The answer replaces these forms, so text that is typed from now on would be lost.
     for (const form of [sentForm, id && openControl()?.form]) if (form) form.inert = true
-    const isTaken = await send(request, id, sentForm)
+    const isTaken = await send(request, id, sentForm).catch(() => false)
     isBusy = false
     const following = next
     next = undefined
@@ -118,8 +117,8 @@ export const editInPlace = (updated: () => void): void => {
 
   document.addEventListener("click", (event) => {
     const link = around<HTMLAnchorElement>(event, "a")
-    const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
-    if (link === null || !isPlain || event.defaultPrevented) return
+    const isOther = event.ctrlKey || event.metaKey || event.shiftKey || event.altKey
+    if (link === null || isOther || event.defaultPrevented) return
     const isClosing = link.matches("dialog.drawer .buttons a")
     if (!isClosing && !link.matches(links)) return
     event.preventDefault()

@@ -6,10 +6,9 @@ export type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
 export const isChanged = (control: Element): boolean => {
   if (control instanceof HTMLSelectElement)
     return [...control.options].some((option) => option.selected !== option.defaultSelected)
-  if (control instanceof HTMLInputElement && /^(?:checkbox|radio)$/.test(control.type))
-    return control.checked !== control.defaultChecked
-  const isText = control instanceof HTMLInputElement || control instanceof HTMLTextAreaElement
-  return isText && control.type !== "hidden" && control.value !== control.defaultValue
+  const input = control as HTMLInputElement
+  if (control.matches("[type=checkbox], [type=radio]")) return input.checked !== input.defaultChecked
+  return control.matches("input:not([type=hidden]), textarea") && input.value !== input.defaultValue
 }
 
 /**

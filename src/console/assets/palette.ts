@@ -47,7 +47,7 @@ const searchCommands = async (search: string, signal: AbortSignal): Promise<Read
 const itemOf = ({ icon, name, note }: Command, index: number): HTMLLIElement => {
   const item = document.createElement("li")
   item.id = `palette-${index}`
-  item.setAttribute("role", "option")
+  item.role = "option"
   if (icon !== undefined) item.append(icon)
   const title = document.createElement("bdi")
   title.textContent = name
@@ -83,14 +83,14 @@ const pause = 150
 const makePalette = (): (() => void) => {
   const dialog = document.createElement("dialog")
   dialog.className = "palette"
-  dialog.setAttribute("aria-label", wordsOf("goTo"))
+  dialog.ariaLabel = wordsOf("goTo")
   const list = document.createElement("ul")
   list.id = "palette-list"
-  list.setAttribute("role", "listbox")
-  list.setAttribute("aria-label", wordsOf("pages"))
+  list.role = "listbox"
+  list.ariaLabel = wordsOf("pages")
   const input = makeField(list)
   const status = document.createElement("p")
-  status.setAttribute("role", "status")
+  status.role = "status"
   dialog.append(input, list, status)
 
   let shown: ReadonlyArray<Command> = []
@@ -99,7 +99,7 @@ const makePalette = (): (() => void) => {
   let timer: ReturnType<typeof setTimeout> | undefined
   const mark = () => {
     for (const [index, item] of [...list.children].entries()) {
-      item.setAttribute("aria-selected", String(index === chosen))
+      item.ariaSelected = String(index === chosen)
       if (index === chosen) item.scrollIntoView({ block: "nearest" })
     }
     input.setAttribute("aria-activedescendant", shown.length === 0 ? "" : `palette-${chosen}`)
