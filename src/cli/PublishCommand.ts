@@ -16,15 +16,17 @@ const store = Options.optional(
   textOption("store", "DOMAIN", "Domain or id of a store. Default: all stores of the entity.")
 )
 
-/** Prints once for each store that its publish waits: the command may wait for hours. */
+/** Prints each reason why the publish to a store waits, once: the command may wait for hours. */
 const tellWaiting = () => {
-  const printedDomains = new Set<string>()
+  const printed = new Set<string>()
   return (event: PublishEvent) =>
     Effect.forEach(
-      event._tag === "Done" ? [] : event.waiting.filter(({ store_domain }) => !printedDomains.has(store_domain)),
+      event._tag === "Done" ? [] : event.waiting,
       ({ message, store_domain }) => {
-        printedDomains.add(store_domain)
-        return Effect.zipRight(draw(""), Console.error(`${store_domain}: waiting. ${message}`))
+        const line = `${store_domain}: waiting. ${message}`
+        if (printed.has(line)) return Effect.void
+        printed.add(line)
+        return Effect.zipRight(draw(""), Console.error(line))
       },
       { discard: true }
     )

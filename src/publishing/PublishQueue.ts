@@ -159,7 +159,7 @@ export const makeRunQueue = (options: PublishingOptions, signal: PublishSignal) 
       )
   })
 
-/** Waits until all these publications have ended. Calls `report` whenever the number of open publications, or of delayed ones, changes. */
+/** Waits until all these publications have ended. Calls `report` whenever one has ended, or another reason is why one waits. */
 export const makeWaitForOutcomes = (signal: PublishSignal) =>
   Effect.map(
     PublicationsRepo,
@@ -172,15 +172,17 @@ export const makeWaitForOutcomes = (signal: PublishSignal) =>
         Effect.scoped(
           Effect.gen(function* () {
             const waitForSignal = yield* signal.subscribe
-            let last: { readonly open: number; readonly delayed: number } | undefined
+            let last: string | undefined
             for (;;) {
               const records = yield* repo.find(accountId, ids)
               const pending = records.filter(({ state }) => state === "pending")
               const open = pending.length
-              const delayed = pending.filter(({ error }) => isDelayed(error)).length
-              if (open !== last?.open || delayed !== last.delayed) yield* report(open, records)
+              const reasons = JSON.stringify(
+                pending.map(({ error, id }) => [id, isDelayed(error) ? error?.message : null])
+              )
+              if (reasons !== last) yield* report(open, records)
               if (open === 0) return records
-              last = { open, delayed }
+              last = reasons
               yield* waitForSignal
             }
           })

@@ -88,7 +88,7 @@ const make = (options: PublishingOptions) =>
       }),
       /**
        * Waits for the outcomes of publications that other workers run. Calls `report` with the number of open publications, and with
-       * all publications, whenever that number changes, or the number of those that wait because their platform does not answer.
+       * all publications, whenever one has ended, or another reason is why one waits for its platform.
        */
       outcomes: Effect.fn("Publishing.outcomes")(function* (
         ids: ReadonlyArray<PublicationId>,

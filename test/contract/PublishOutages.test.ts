@@ -262,6 +262,45 @@ for (const engine of featureServiceEngines) {
           )
       )
 
+      it.effect("the wait for an outcome reports each reason why the publish waits, and its end", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const repo = yield* PublicationsRepo
+            const { outcomes } = yield* Publishing
+            const { id } = yield* request(shop)
+            const told: Array<string | null> = []
+            const isTold = (count: number) =>
+              Effect.repeat(
+                Effect.delay(
+                  Effect.sync(() => told.length),
+                  "5 millis"
+                ),
+                { until: (length) => length >= count }
+              )
+            const fiber = yield* Effect.fork(
+              outcomes([id], (_, [record]) => Effect.sync(() => told.push(record?.error?.message ?? null)))
+            )
+            yield* isTold(1)
+            const met = { outcome: "unavailable", reason: "server" } as const
+            for (const [count, limit] of ["15 minutes", "15 minutes", "24 hours"].entries()) {
+              const error = { code: "PUBLISH_DELAYED", message: `It is tried again for up to ${limit}.` }
+              assert.isTrue(yield* repo.postpone(yield* claim(id), met, error, 0, { isCounted: false }))
+              if (count !== 1) yield* isTold(count === 0 ? 2 : 3)
+            }
+            assert.isTrue(
+              yield* repo.finish(yield* claim(id), { outcome: "published", reason: null }, "published", null)
+            )
+            yield* Fiber.join(fiber)
+            assert.deepStrictEqual(told, [
+              null,
+              "It is tried again for up to 15 minutes.",
+              "It is tried again for up to 24 hours.",
+              null
+            ])
+          })
+        )
+      )
+
       it.effect("a publish that an earlier version delayed waits on, and its version says the new limit", () =>
         inShop((shop) =>
           Effect.gen(function* () {

@@ -205,6 +205,7 @@ const search = (
     readonly first?: ReadonlyArray<Operation | ServiceOperation>
     readonly each?: fc.Arbitrary<Operation | ServiceOperation>
   },
+  /** Whether a failure is reported as it was found. Otherwise a shorter sequence is searched, which takes longer than a test may. */
   endOnFailure: boolean
 ) =>
   Effect.promise(() =>
@@ -263,7 +264,7 @@ describe("the in-memory implementations and SQL", () => {
       const sides = yield* everySide
       assert.isAbove(sides.length, 1)
       const counted = counts()
-      const result = yield* search(sides, { ...volume, counted }, false)
+      const result = yield* search(sides, { ...volume, counted }, !isLong)
       assert.isFalse(result.failed, reasonOf(result))
       report("Side by side", { sides: sides.map(({ name }) => name), ...counted })
       assert.strictEqual(counted.sequences, volume.sequences)
@@ -280,7 +281,7 @@ describe("the in-memory implementations and SQL", () => {
         assert.isAbove(sides.length, 1)
         const counted = counts()
         const each = { ...volume, counted, first: serviceBeginning, each: serviceOperation }
-        const result = yield* search(sides, each, false)
+        const result = yield* search(sides, each, !isLong)
         assert.isFalse(result.failed, reasonOf(result))
         report("Side by side, services", { sides: sides.map(({ name }) => name), ...counted })
         for (const { do: done } of serviceBeginning)

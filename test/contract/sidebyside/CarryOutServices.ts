@@ -283,9 +283,13 @@ const carryOutInBulk = (operation: Operation<"bulk">, world: World) =>
     return yield* (yield* JobWorker).settle(job.id, quiet)
   })
 
+/** The operations that wait for the end of publishes or of a job. Both wait while an import locks the account. */
+const waiting: ReadonlyArray<ServiceOperation["do"]> = ["work", "bulk"]
+
 /** Executes an operation of a service on one implementation. */
 export const carryOutService = (operation: ServiceOperation, world: World) =>
   Effect.gen(function* () {
+    if (waiting.includes(operation.do) && Option.isSome(yield* (yield* Imports).holder)) return "locked"
     const { any, store } = referencesOf(world)
     const publishing = yield* Publishing
     switch (operation.do) {
