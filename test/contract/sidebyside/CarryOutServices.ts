@@ -14,7 +14,7 @@ import { fromMillis } from "../../../src/model/Timestamp.ts"
 import { DemoShops } from "../../../src/platform/demo/DemoShops.ts"
 import { JobWorker } from "../../../src/programs/JobWorker.ts"
 import { PublicationsRepo } from "../../../src/publishing/PublicationsRepo.ts"
-import { DataHealth, Drafts, Publishing, Remediation } from "../../../src/testing/index.ts"
+import { DataHealth, Drafts, Publishing, Remediation, Stores } from "../../../src/testing/index.ts"
 import { picked, unknown, type World } from "./CarryOut.ts"
 import type { ServiceOperation } from "./ServiceOperations.ts"
 import { time } from "./Sides.ts"
@@ -109,14 +109,18 @@ const edited = ({ edits, entity, isLate, store }: Operation<"draft">, world: Wor
       : drafts.updateVersionAttributes(id, storeId, request, isLate)
   })
 
-/** Runs the publishes of all entities to all stores one after the other, because their order gives the order of the changes. */
+/**
+ * Runs the publishes of all entities to all stores one after the other, because their order gives the order of the changes. Those to a store
+ * that is unlinked wait until it is linked again.
+ */
 const published = ({ accountId, entities, storeIds }: World) =>
   Effect.gen(function* () {
     const repo = yield* PublicationsRepo
     const { settle } = yield* Publishing
+    const linked = new Set((yield* (yield* Stores).list).map(({ id }) => id))
     const records = []
     for (const { id } of entities)
-      for (const storeId of storeIds) {
+      for (const storeId of storeIds.filter((each) => linked.has(each))) {
         const newest = yield* repo.newest(accountId, id, storeId)
         if (Option.isSome(newest)) records.push(...(yield* settle([newest.value.id], quiet)))
       }
