@@ -96,14 +96,18 @@ const compare = (
 ) =>
   Effect.gen(function* () {
     const name = `${seed} ${started++}`
-    const hands = sides.map((side) => ({ side, token: "", on: runOn(side, uuidsOf(name)) }))
+    const hands = sides.map((side) => ({ side, token: "" }))
     type Hand = (typeof hands)[number]
+    let step = 0
 
     const same = <A, E>(what: () => string, effect: (hand: Hand) => Effect.Effect<A, E, Provided>) =>
       Effect.gen(function* () {
-        const outcomes = yield* Effect.forEach(hands, (hand) =>
-          hand.side.tell.pipe(Effect.zipRight(Effect.exit(hand.on(effect(hand)))), Effect.flatMap(outcomeOf))
-        )
+        step += 1
+        // A transaction that is repeated draws ids again. Each step begins with its own, so later steps are not affected.
+        const outcomes = yield* Effect.forEach(hands, (hand) => {
+          const on = runOn(hand.side, uuidsOf(`${name}, step ${step}`))
+          return hand.side.tell.pipe(Effect.zipRight(Effect.exit(on(effect(hand)))), Effect.flatMap(outcomeOf))
+        })
         const [first, ...others] = outcomes
         if (first === undefined) return yield* Effect.dieMessage("there is no side")
         for (const [index, other] of others.entries()) {

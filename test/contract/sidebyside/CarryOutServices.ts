@@ -122,7 +122,9 @@ const published = ({ accountId, entities, storeIds }: World) =>
     for (const { id } of entities)
       for (const storeId of storeIds.filter((each) => linked.has(each))) {
         const newest = yield* repo.newest(accountId, id, storeId)
-        if (Option.isSome(newest)) records.push(...(yield* settle([newest.value.id], quiet)))
+        if (Option.isNone(newest)) continue
+        // Without its id, which differs if a transaction was repeated.
+        for (const { id: _, ...record } of yield* settle([newest.value.id], quiet)) records.push(record)
       }
     return records
   })
