@@ -134,7 +134,11 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
     editing: { ...edit.place, typed: edit.typed, copyTo: edit.copyTo, refusal }
   })
 
-  const explain = (edit: CellEdit, error: PimLocked | RevisionConflict | ValidationFailed) =>
+  const explain = (
+    edit: CellEdit,
+    layers: ReadonlyArray<LayerUpdate>,
+    error: PimLocked | RevisionConflict | ValidationFailed
+  ) =>
     Effect.gen(function* () {
       const { id, place } = edit
       switch (error._tag) {
@@ -146,7 +150,11 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
             message: sentencesOf("this value", error)
           })
         case "RevisionConflict": {
-          const value = storedIn(yield* drafts.sheet(id), place.storeId, place.key)
+          const sheet = yield* drafts.sheet(id)
+          const value = storedIn(sheet, place.storeId, place.key)
+          // A browser sends a form again if the answer was lost.
+          if (edit.action !== "copy" && value === layers[0]?.attributes[0]?.value)
+            return { _tag: "Same", edit, sheet, revision: 0 } as CellOutcome
           return digestOf(value) === edit.seen
             ? refuse(edit, 409, {
                 _tag: "Refused",
@@ -174,11 +182,6 @@ export const makeEditCell = Effect.map(Drafts, (drafts) => {
       const written = yield* Effect.either(write(edit, layers))
       if (Either.isRight(written))
         return { _tag: outcomes[action], edit, sheet, revision: written.right } as CellOutcome
-      if (written.left._tag === "NotFound") return yield* written.left
-      // A browser sends a form again if the answer was lost.
-      if (written.left._tag === "RevisionConflict" && action !== "copy")
-        if (storedIn(yield* drafts.sheet(id), place.storeId, place.key) === layers[0]?.attributes[0]?.value)
-          return { _tag: "Same", edit, sheet, revision: 0 } as CellOutcome
-      return yield* explain(edit, written.left)
+      return written.left._tag === "NotFound" ? yield* written.left : yield* explain(edit, layers, written.left)
     })
 })
