@@ -296,7 +296,7 @@ const makeRelatedReads = (sql: SqlClient, isDistributed: boolean) => {
   /** The kinds of entities, in the order of the ids. null: there is no such entity. */
   const readKinds = findSingle(withoutChecks(Schema.Struct({ kinds: Schema.Array(Schema.NullOr(EntityKind)) })))(
     ({ accountId, ids }: typeof Ids.Type) => sql`
-      SELECT coalesce(json_agg(e.kind ORDER BY k.place), '[]') AS kinds
+      SELECT json_agg(e.kind ORDER BY k.place) AS kinds
       FROM jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) WITH ORDINALITY AS k (id, place)
       LEFT JOIN LATERAL (
         SELECT o.kind FROM entity o WHERE o.account_id = ${accountId} AND o.id = k.id::uuid OFFSET 0

@@ -138,13 +138,11 @@ export interface HistoryFilter {
 const valueChanges = (before: Attributes, after: Attributes): ReadonlyArray<ValueChange> =>
   before === after
     ? []
-    : [...new Set([...Object.keys(before), ...Object.keys(after)])]
-        .flatMap((key) => {
-          const [old, now] = [before[key]?.value ?? null, after[key]?.value ?? null]
-          // A value that keeps its text but gets another type is listed too.
-          return old === now && before[key]?.type === after[key]?.type ? [] : [{ key, old, new: now }]
-        })
-        .sort((left, right) => (left.key < right.key ? -1 : 1))
+    : [...new Set([...Object.keys(before), ...Object.keys(after)])].sort().flatMap((key) => {
+        const [old, now] = [before[key]?.value ?? null, after[key]?.value ?? null]
+        // A value that keeps its text but gets another type is listed too.
+        return old === now && before[key]?.type === after[key]?.type ? [] : [{ key, old, new: now }]
+      })
 
 const galleryText = (gallery: ReadonlyArray<GalleryEntry>) =>
   gallery.map(({ mediaId, storeIds }) => [mediaId, ...storeIds].join()).join(";")
