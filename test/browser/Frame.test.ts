@@ -18,7 +18,7 @@ const aWindow = (options: BrowserContextOptions = {}) =>
 const reopenAndType = `new Promise((resolve) => {
   const dialog = document.querySelector("dialog.palette")
   const input = dialog.querySelector("input")
-  dialog.addEventListener("close", () => setTimeout(() => resolve(input.value)))
+  dialog.addEventListener("close", () => resolve(input.value))
   dialog.close()
   document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }))
   input.value += "tent"

@@ -51,25 +51,28 @@ const theStove = Effect.gen(function* () {
   return { ...merchant, ...window, edit, field, valueOf }
 })
 
+/** Does this on the page of the stove, where the browser must report no error. */
+const onTheStove = (use: (stove: Effect.Effect.Success<typeof theStove>) => Promise<void>) =>
+  Effect.map(
+    Effect.tap(theStove, (stove) => Effect.promise(() => use(stove))),
+    ({ complaints }) => assertNoComplaints(complaints)
+  )
+
 describe.skipIf(!chromiumIsThere)("a page whose service answers late", () => {
   layer(PagesServer, { excludeTestServices: true })((it) => {
     it.scoped("text that is typed elsewhere stays there when a cell opens", () =>
-      Effect.gen(function* () {
-        const { complaints, edit, field, page } = yield* theStove
-        yield* Effect.promise(async () => {
-          const { first, release } = await hold(page, /edit=title/)
-          await edit("Title").click()
-          await first
-          const search = page.getByLabel("Search products")
-          await search.focus()
-          await page.keyboard.type("half")
-          release()
-          await field("Title").waitFor()
-          await page.keyboard.type(" a word")
-          assert.strictEqual(await search.inputValue(), "half a word")
-          assert.strictEqual(await field("Title").inputValue(), "The stove")
-        })
-        assertNoComplaints(complaints)
+      onTheStove(async ({ edit, field, page }) => {
+        const { first, release } = await hold(page, /edit=title/)
+        await edit("Title").click()
+        await first
+        const search = page.getByLabel("Search products")
+        await search.focus()
+        await page.keyboard.type("half")
+        release()
+        await field("Title").waitFor()
+        await page.keyboard.type(" a word")
+        assert.strictEqual(await search.inputValue(), "half a word")
+        assert.strictEqual(await field("Title").inputValue(), "The stove")
       })
     )
 
@@ -94,84 +97,68 @@ describe.skipIf(!chromiumIsThere)("a page whose service answers late", () => {
     )
 
     it.scoped("of two cells that are chosen one after the other the second one opens", () =>
-      Effect.gen(function* () {
-        const { complaints, edit, field, page } = yield* theStove
-        yield* Effect.promise(async () => {
-          const { first, release } = await hold(page, /edit=title/)
-          await edit("Title").click()
-          await first
-          await edit("Vendor").click()
-          release()
-          await field("Vendor").waitFor()
-          assert.strictEqual(await field("Title").count(), 0)
-        })
-        assertNoComplaints(complaints)
+      onTheStove(async ({ edit, field, page }) => {
+        const { first, release } = await hold(page, /edit=title/)
+        await edit("Title").click()
+        await first
+        await edit("Vendor").click()
+        release()
+        await field("Vendor").waitFor()
+        assert.strictEqual(await field("Title").count(), 0)
       })
     )
 
     it.scoped("an open cell takes no text while an answer that closes it is on its way", () =>
-      Effect.gen(function* () {
-        const { complaints, edit, field, page } = yield* theStove
-        yield* Effect.promise(async () => {
-          await edit("Title").click()
-          await field("Title").waitFor()
-          const { first, release } = await hold(page, /edit=vendor/)
-          await edit("Vendor").click()
-          await first
-          await field("Title").focus()
-          await page.keyboard.type("lost")
-          assert.strictEqual(await field("Title").inputValue(), "The stove")
-          release()
-          await field("Vendor").waitFor()
-        })
-        assertNoComplaints(complaints)
+      onTheStove(async ({ edit, field, page }) => {
+        await edit("Title").click()
+        await field("Title").waitFor()
+        const { first, release } = await hold(page, /edit=vendor/)
+        await edit("Vendor").click()
+        await first
+        await field("Title").focus()
+        await page.keyboard.type("lost")
+        assert.strictEqual(await field("Title").inputValue(), "The stove")
+        release()
+        await field("Vendor").waitFor()
       })
     )
 
     it.scoped("a description takes no text while it is saved", () =>
-      Effect.gen(function* () {
-        const { base, complaints, page, stove } = yield* theStove
-        yield* Effect.promise(async () => {
-          await page.goto(`${base}/entity?id=${stove}&edit=description_html`)
-          const surface = page.locator("[data-surface]")
-          const area = page.locator("textarea[name=value]")
-          await surface.waitFor()
-          await surface.focus()
-          await page.keyboard.type("Burns gas")
-          const { first, release } = await hold(page, /entity/, isPost)
-          await page.keyboard.press("Control+Enter")
-          await first
-          await surface.focus()
-          await page.keyboard.type(" and wood")
-          await page.keyboard.press("Control+a")
-          await page.keyboard.press("Control+b")
-          assert.strictEqual(await area.inputValue(), "<p>Burns gas</p>")
-          assert.strictEqual(await surface.textContent(), "Burns gas")
-          release()
-          await page.waitForURL(/#cell-/)
-        })
-        assertNoComplaints(complaints)
+      onTheStove(async ({ base, page, stove }) => {
+        await page.goto(`${base}/entity?id=${stove}&edit=description_html`)
+        const surface = page.locator("[data-surface]")
+        const area = page.locator("textarea[name=value]")
+        await surface.waitFor()
+        await surface.focus()
+        await page.keyboard.type("Burns gas")
+        const { first, release } = await hold(page, /entity/, isPost)
+        await page.keyboard.press("Control+Enter")
+        await first
+        await surface.focus()
+        await page.keyboard.type(" and wood")
+        await page.keyboard.press("Control+a")
+        await page.keyboard.press("Control+b")
+        assert.strictEqual(await area.inputValue(), "<p>Burns gas</p>")
+        assert.strictEqual(await surface.textContent(), "Burns gas")
+        release()
+        await page.waitForURL(/#cell-/)
       })
     )
 
     it.scoped("a picture is not moved while the move of another one is saved", () =>
-      Effect.gen(function* () {
-        const { complaints, page } = yield* theStove
-        yield* Effect.promise(async () => {
-          await page.getByRole("button", { name: /^Drag Front/ }).waitFor()
-          // Playwright's own keys would wait for the answer to the first move.
-          await page.evaluate(`for (const name of ["Front", "Side"]) {
+      onTheStove(async ({ page }) => {
+        await page.getByRole("button", { name: /^Drag Front/ }).waitFor()
+        // Playwright's own keys would wait for the answer to the first move.
+        await page.evaluate(`for (const name of ["Front", "Side"]) {
             const handle = document.querySelector('[data-name="' + name + '"] [data-handle]')
             handle.focus()
             for (const key of [" ", "End", " "])
               handle.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }))
           }`)
-          await page.getByText("saved as a draft.").waitFor()
-          const names = page.locator("ol.gallery > li")
-          const order = await names.evaluateAll((pictures) => pictures.map((each) => each.getAttribute("data-name")))
-          assert.deepStrictEqual(order, ["Side", "Back", "Lid", "Front"])
-        })
-        assertNoComplaints(complaints)
+        await page.getByText("saved as a draft.").waitFor()
+        const names = page.locator("ol.gallery > li")
+        const order = await names.evaluateAll((pictures) => pictures.map((each) => each.getAttribute("data-name")))
+        assert.deepStrictEqual(order, ["Side", "Back", "Lid", "Front"])
       })
     )
 
