@@ -66,8 +66,10 @@ export interface Aggregate {
   /** Ordered by domain, then id. */
   readonly versions: ReadonlyArray<VersionState>
   readonly gallery: ReadonlyArray<GalleryEntry>
-  /** Products of a collection; empty for other kinds. */
+  /** Products of a collection, in order; empty for other kinds. */
   readonly members: ReadonlyArray<EntityId>
+  /** The positions of the rows of `members`. Absent or null: they are 0, 1, 2 and so on. */
+  readonly memberPositions?: ReadonlyArray<number> | null
 }
 
 /** Compares variants of a product by position. */

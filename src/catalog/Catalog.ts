@@ -95,10 +95,12 @@ const makeMembers = (repo: CatalogRepo["Type"], places: ReturnType<typeof makePl
     const { accountId } = yield* CurrentActor
     const after = Option.flatMap(Option.fromNullable(cursor), (text) => places.decode(accountId, id, text))
     const from = Option.getOrElse(after, () => firstMember)
-    const page = yield* repo.related(accountId, id, from, limit)
+    const { last, places: found } = yield* repo.related(accountId, id, from, limit)
+    const [first] = found
+    const before = from === firstMember || first === undefined ? 0 : yield* repo.membersBefore(accountId, id, first.id)
     return {
-      members: page.places.map((place) => ({ id: place.id, position: place.position })),
-      next: page.last === null ? undefined : places.encode(accountId, id, page.last)
+      members: found.map((place, index) => ({ id: place.id, position: before + index + 1 })),
+      next: last === null ? undefined : places.encode(accountId, id, last)
     }
   })
 

@@ -2,7 +2,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { type Context, Effect, Option, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
-import { discardRows, findAll, findOne } from "../database/Rows.ts"
+import { discardRows, findAll, findOne, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { EntityId } from "../model/Ids.ts"
@@ -87,7 +87,14 @@ export const makeCatalogLookUps = (
   sql: SqlClient
 ): Pick<
   Context.Tag.Service<CatalogRepo>,
-  "kindOf" | "lockHandle" | "mediaShownByOthers" | "partsOnStore" | "related" | "withHandle" | "withSku"
+  | "kindOf"
+  | "lockHandle"
+  | "mediaShownByOthers"
+  | "membersBefore"
+  | "partsOnStore"
+  | "related"
+  | "withHandle"
+  | "withSku"
 > => {
   const findKind = findOne(Schema.Struct({ kind: EntityKind }))(
     (accountId: string, id: EntityId) => sql`SELECT kind FROM entity WHERE account_id = ${accountId} AND id = ${id}`
@@ -113,8 +120,8 @@ export const makeCatalogLookUps = (
   const findRelated = findAll(
     Schema.Struct({ list: Schema.Number, position: Schema.Number, id: EntityId, row: Schema.String })
   )(
-    // Variants, galleries and members are numbered again at each write, so the position of the entity at `after` is looked up. If it is
-    // gone, the entity that followed it has its position now.
+    // A write can number variants, galleries and members again, so the position of the entity at `after` is looked up. If it is gone, the
+    // entity that followed it may have its position now.
     (accountId: string, id: EntityId, after: RelatedPlace, limit: number) => sql`
       SELECT related.list, related.position, related.id, r.list_row AS row
       FROM (
@@ -161,6 +168,15 @@ export const makeCatalogLookUps = (
       ORDER BY related.list, related.position, related.id`
   )
 
+  const countMembersBefore = findSingle(Schema.Struct({ count: Schema.Number }))(
+    (accountId: string, collectionId: EntityId, productId: EntityId) => sql`
+      SELECT count(*)::integer AS count
+      FROM collection_member one
+      JOIN collection_member m ON m.account_id = ${accountId} AND m.collection_id = ${collectionId}
+        AND (m.position, m.product_id) < (one.position, one.product_id)
+      WHERE one.account_id = ${accountId} AND one.collection_id = ${collectionId} AND one.product_id = ${productId}`
+  )
+
   return {
     kindOf: (accountId, id) =>
       orDie(
@@ -177,6 +193,8 @@ export const makeCatalogLookUps = (
         FROM account_state a WHERE a.account_id = ${accountId}`.pipe(discardRows),
     withSku: (accountId, sku) => Effect.map(findWithSku(accountId, sku), idsOf),
     related: (accountId, id, after, limit) =>
-      orDie(Effect.map(findRelated(accountId, id, after, limit + 1), (rows) => relatedPageOf(rows, limit)))
+      orDie(Effect.map(findRelated(accountId, id, after, limit + 1), (rows) => relatedPageOf(rows, limit))),
+    membersBefore: (accountId, collectionId, productId) =>
+      orDie(Effect.map(countMembersBefore(accountId, collectionId, productId), ({ count }) => count))
   }
 }

@@ -30,7 +30,14 @@ const makeLookUps = (
   store: MemoryStore["Type"]
 ): Pick<
   CatalogRepo["Type"],
-  "kindOf" | "lockHandle" | "mediaShownByOthers" | "partsOnStore" | "related" | "withHandle" | "withSku"
+  | "kindOf"
+  | "lockHandle"
+  | "mediaShownByOthers"
+  | "membersBefore"
+  | "partsOnStore"
+  | "related"
+  | "withHandle"
+  | "withSku"
 > => ({
   kindOf: (accountId, id) =>
     Effect.map(Ref.get(store), (state) => Option.fromNullable(state.get(accountId)?.entities.get(id)?.aggregate.kind)),
@@ -94,6 +101,11 @@ const makeLookUps = (
           return entity === undefined ? [] : [{ ...place, row: JSON.stringify(rowOf(entity)) }]
         })
       return relatedPageOf(rows, limit)
+    }),
+  membersBefore: (accountId, collectionId, productId) =>
+    Effect.map(Ref.get(store), (state) => {
+      const members = state.get(accountId)?.entities.get(collectionId)?.aggregate.members ?? []
+      return Math.max(0, members.indexOf(productId))
     })
 })
 

@@ -107,6 +107,8 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
       after: RelatedPlace,
       limit: number
     ) => Effect.Effect<RelatedPage>
+    /** Number of members of a collection before this one. 0: it is the first, or no member. */
+    readonly membersBefore: (accountId: AccountId, collectionId: EntityId, productId: EntityId) => Effect.Effect<number>
     /** The store versions of an entity, ordered by domain. `storeId`: only the version on this store. */
     readonly versions: (
       accountId: AccountId,

@@ -51,7 +51,8 @@ export const names: ReadonlyArray<string> = [
   "0027_jobs_that_wait_for_platforms",
   "0028_states_before_publishes",
   "0029_records_of_staff",
-  "0030_joined_pictures"
+  "0030_joined_pictures",
+  "0031_free_member_positions"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

@@ -270,11 +270,26 @@ const makePartReads = (sql: SqlClient, isDistributed: boolean) => {
 const makeRelatedReads = (sql: SqlClient, isDistributed: boolean) => {
   // One row for each collection: a row for each of a million members takes three times the memory.
   const readMembers = findAll(
-    withoutChecks(Schema.Struct({ collectionId: EntityId, members: Schema.Array(EntityId) }))
+    withoutChecks(
+      Schema.Struct({
+        collectionId: EntityId,
+        members: Schema.Array(EntityId),
+        memberPositions: Schema.NullOr(Schema.Array(Schema.Number))
+      })
+    )
   )(
     ({ accountId, ids }: typeof Ids.Type) => sql`
-      SELECT k.id AS "collectionId", to_json(ARRAY(${memberIdsOf(sql, accountId, sql`k.id`)})) AS members
-      FROM unnest(${ids}::uuid[]) AS k (id) ${sql.literal(planCustom)}`
+      SELECT k.id AS "collectionId", to_json(ARRAY(${memberIdsOf(sql, accountId, sql`k.id`)})) AS members,
+             CASE WHEN stored.last >= stored.count THEN to_json(ARRAY(
+               SELECT m.position FROM collection_member m
+               WHERE m.account_id = ${accountId} AND m.collection_id = k.id
+               ORDER BY m.position
+             )) END AS "memberPositions"
+      FROM unnest(${ids}::uuid[]) AS k (id)
+      CROSS JOIN LATERAL (
+        SELECT count(*) AS count, max(m.position) AS last FROM collection_member m
+        WHERE m.account_id = ${accountId} AND m.collection_id = k.id
+      ) stored ${sql.literal(planCustom)}`
   )
 
   /** The stores whose accepted members differ from the current ones of a collection; PostgreSQL compares them. */
@@ -319,7 +334,7 @@ const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Frag
       const unread = extent === "summarized" ? request.ids : []
       const storesOf = Arr.groupBy(differing, ({ collectionId }) => collectionId)
       return {
-        members: new Map(members.map((row) => [row.collectionId, row.members])),
+        members: new Map(members.map(({ collectionId, ...row }) => [collectionId, row])),
         unreadMembers: new Map(unread.map((id) => [id, new Set((storesOf[id] ?? []).map(({ storeId }) => storeId))]))
       }
     })
@@ -362,7 +377,7 @@ const makeReadForChange = (sql: SqlClient, isDistributed: boolean, rowLock: Frag
               gallery: (galleries[id] ?? []).map(({ isJoined: isNew, joinedStoreIds, ...entry }) =>
                 withMark(entry, { storeIds: joinedStoreIds, isNew })
               ),
-              members: members.get(id) ?? []
+              ...(members.get(id) ?? { members: [] })
             }
           ])
         )

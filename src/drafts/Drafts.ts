@@ -410,7 +410,9 @@ const make = Effect.gen(function* () {
           write(
             collectionId,
             () => Effect.succeed(onAnyRevision([CatalogChange.ChangeMembers({ collectionId, add, remove })])),
-            add
+            add,
+            [],
+            "complete"
           ),
           "RevisionConflict",
           Effect.die

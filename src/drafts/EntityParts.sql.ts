@@ -213,8 +213,14 @@ export const makeWriteParts = (sql: SqlClient) => {
       [
         runInParts(galleries.removed, (rows) => deleteGalleries(accountId, rows)),
         runInParts(upsertedRows(galleries), (rows) => insertAll(upsertGalleries(accountId, rows), rows.length)),
-        runInParts(members.removed, (rows) => deleteMembers(accountId, rows)),
-        runInParts(upsertedRows(members), (rows) => insertAll(upsertMembers(accountId, rows), rows.length))
+        runInParts(
+          members.flatMap(({ removed }) => removed),
+          (rows) => deleteMembers(accountId, rows)
+        ),
+        runInParts(
+          members.flatMap(({ upserted }) => upserted),
+          (rows) => insertAll(upsertMembers(accountId, rows), rows.length)
+        )
       ],
       { discard: true }
     )

@@ -75,8 +75,44 @@ export const upsertedRows = <Row>({ added, changed }: Difference<Row>): Readonly
   ...changed.map(({ after }) => after)
 ]
 
+/** An entity that a plan creates or updates. `before`: undefined for a new one. */
+interface Written {
+  readonly before: Aggregate | undefined
+  readonly after: Aggregate
+}
+
+/**
+ * The rows of members that a write of one collection changes. The members take the positions of those that stay, so that a product that
+ * leaves a large collection changes no other row; or the positions of all, if fewer rows change then: if one replaces another. They are
+ * numbered again, from 0, if more than half of the positions would be free.
+ */
+const memberRows = ({ after, before }: Written) => {
+  const { id: collectionId, members } = after
+  const old = (before?.members ?? []).map((id, place) => ({ id, position: before?.memberPositions?.[place] ?? place }))
+  const positionOf = new Map(old.map(({ id, position }) => [id, position]))
+  const isMember = new Set(members)
+  const stay = old.filter(({ id }) => isMember.has(id))
+
+  const positionIn = (rows: typeof old, place: number) =>
+    rows[place]?.position ?? (rows.at(-1)?.position ?? -1) + 1 + place - rows.length
+  const upsertedIn = (rows: typeof old) => {
+    const isSparse = positionIn(rows, members.length - 1) >= 2 * members.length
+    return members.flatMap((productId, place) => {
+      const position = isSparse ? place : positionIn(rows, place)
+      return positionOf.get(productId) === position ? [] : [{ collectionId, productId, position }]
+    })
+  }
+  const [upserted = []] = [stay, old].map(upsertedIn).sort((left, right) => left.length - right.length)
+  const removed = old.flatMap(({ id }) => (isMember.has(id) ? [] : [{ collectionId, productId: id }]))
+  return { upserted, removed }
+}
+
 /** The rows of store versions, galleries and members that a plan adds, changes or removes. */
 export const differences = (plan: Plan) => {
+  const written: ReadonlyArray<Written> = [
+    ...plan.created.map((after) => ({ before: undefined, after })),
+    ...plan.updated
+  ]
   const difference = <Item, Row extends object>(
     itemsOf: (aggregate: Aggregate) => ReadonlyArray<Item>,
     rowOf: (item: Item, position: number, id: EntityId) => Row,
@@ -88,7 +124,7 @@ export const differences = (plan: Plan) => {
     const added: Array<Row> = []
     const changed: Array<{ readonly before: Row; readonly after: Row }> = []
     const removed: Array<Row> = []
-    for (const { after, before } of [...plan.created.map((after) => ({ before: undefined, after })), ...plan.updated]) {
+    for (const { after, before } of written) {
       if (before !== undefined && itemsOf(before) === itemsOf(after)) continue
       const old = new Map((before === undefined ? [] : rowsOf(before)).map((row) => [keyOf(row), row]))
       for (const row of rowsOf(after)) {
@@ -116,11 +152,7 @@ export const differences = (plan: Plan) => {
       }),
       ({ mediaId }) => mediaId
     ),
-    members: difference(
-      ({ members }) => members,
-      (productId, position, collectionId) => ({ collectionId, productId, position }),
-      ({ productId }) => productId
-    )
+    members: written.flatMap((each) => (each.before?.members === each.after.members ? [] : [memberRows(each)]))
   }
 }
 

@@ -478,6 +478,45 @@ for (const engine of featureServiceEngines) {
           })
         )
       )
+      it.effect("products keep their order and their numbers when others leave, join or move", () =>
+        inAccount(() =>
+          Effect.gen(function* () {
+            const { members } = yield* Catalog
+            const drafts = yield* Drafts
+            const titles = ["Tent", "Stove", "Map", "Rope", "Lamp", "Mat", "Cup"]
+            const products = yield* Effect.forEach(titles, (title) => anEntity("product", { title }))
+            const id = yield* anEntity("collection", { title: "Summer" })
+            const [tent, stove, map, rope, lamp, mat, cup] = products
+            assert(tent !== undefined && stove !== undefined && map !== undefined && rope !== undefined)
+            assert(lamp !== undefined && mat !== undefined && cup !== undefined)
+            const allPages = Effect.gen(function* () {
+              const first = yield* members(id, { limit: 2 })
+              const pages = [first]
+              for (let { next } = first; next !== undefined; next = pages.at(-1)?.next)
+                pages.push(yield* members(id, { limit: 2, cursor: next }))
+              return pages.flatMap((page) => page.members)
+            })
+            for (const [write, order] of [
+              [drafts.changeMembers(id, [tent, stove, map, rope, lamp], []), [tent, stove, map, rope, lamp]],
+              [drafts.changeMembers(id, [], [stove]), [tent, map, rope, lamp]],
+              [drafts.changeMembers(id, [mat], [tent]), [map, rope, lamp, mat]],
+              [drafts.moveMember(id, mat, 2), [map, mat, rope, lamp]],
+              [drafts.moveMember(id, map, "down"), [mat, map, rope, lamp]],
+              [drafts.changeMembers(id, [stove, cup], [map]), [mat, rope, lamp, stove, cup]],
+              [drafts.changeMembers(id, [], [mat, rope, lamp, stove]), [cup]],
+              [drafts.changeMembers(id, [tent], []), [cup, tent]],
+              [drafts.changeMembers(id, [], [cup, tent]), []],
+              [drafts.changeMembers(id, [rope], []), [rope]]
+            ] as const) {
+              yield* write
+              assert.deepStrictEqual(
+                yield* allPages,
+                order.map((product, place) => ({ id: product, position: place + 1 }))
+              )
+            }
+          })
+        )
+      )
       it.effect("a variant is moved among those of its product", () =>
         inAccount(([a, b]) =>
           Effect.gen(function* () {

@@ -267,6 +267,7 @@ const read = (sample: Sample, withSearch: boolean) =>
       yield* catalog.withSku(accountId, `sku of ${kind}`)
       for (const after of [firstRelated, { list: 4, position: 40, id: ids.product }])
         yield* catalog.related(accountId, ids[kind], after, 25)
+      yield* catalog.membersBefore(accountId, ids[kind], ids.product)
       yield* catalog.onStore(accountId, kind, ids[kind], storeId)
     }
     for (const { collectionId: _, ...filters } of filtersOf("variant", sample, withSearch))
