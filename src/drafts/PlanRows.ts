@@ -93,16 +93,20 @@ const memberRows = ({ after, before }: Written) => {
   const isMember = new Set(members)
   const stay = old.filter(({ id }) => isMember.has(id))
 
-  const positionIn = (rows: typeof old, place: number) =>
-    rows[place]?.position ?? (rows.at(-1)?.position ?? -1) + 1 + place - rows.length
-  const upsertedIn = (rows: typeof old) => {
-    const isSparse = positionIn(rows, members.length - 1) >= 2 * members.length
-    return members.flatMap((productId, place) => {
-      const position = isSparse ? place : positionIn(rows, place)
-      return positionOf.get(productId) === position ? [] : [{ collectionId, productId, position }]
-    })
+  /** The positions of the members, if they take those of these rows. */
+  const positionsOf = (rows: typeof old) => {
+    const behind = (rows.at(-1)?.position ?? -1) + 1 - rows.length
+    const positionAt = (place: number) => rows[place]?.position ?? behind + place
+    return positionAt(members.length - 1) < 2 * members.length ? positionAt : (place: number) => place
   }
-  const [upserted = []] = [stay, old].map(upsertedIn).sort((left, right) => left.length - right.length)
+  const countKept = (positionAt: ReturnType<typeof positionsOf>) =>
+    members.filter((id, place) => positionOf.get(id) === positionAt(place)).length
+  const [ofStaying, ofAll] = [positionsOf(stay), positionsOf(old)]
+  const positionAt = countKept(ofAll) > countKept(ofStaying) ? ofAll : ofStaying
+  const upserted = members.flatMap((productId, place) => {
+    const position = positionAt(place)
+    return positionOf.get(productId) === position ? [] : [{ collectionId, productId, position }]
+  })
   const removed = old.flatMap(({ id }) => (isMember.has(id) ? [] : [{ collectionId, productId: id }]))
   return { upserted, removed }
 }
@@ -116,7 +120,7 @@ export const differences = (plan: Plan) => {
   const difference = <Item, Row extends object>(
     itemsOf: (aggregate: Aggregate) => ReadonlyArray<Item>,
     rowOf: (item: Item, position: number, id: EntityId) => Row,
-    /** The key of a row among those of its entity. A longer key would take much memory for a collection of a million members. */
+    /** The key of a row among those of its entity. */
     keyOf: (row: Row) => string
   ): Difference<Row> => {
     const rowsOf = (aggregate: Aggregate) =>
