@@ -84,19 +84,15 @@ export const slicesOf = (groups: ReadonlyArray<ChangeGroup>): ReadonlyArray<Chan
 
 /** Collects changes and groups those that differ only in their entity. A group has each entity once. */
 class Groups {
-  private readonly groups = new Map<string, ChangeGroup & { readonly ids: Array<string> }>()
-  private readonly seen = new Set<string>()
+  private readonly groups = new Map<string, Omit<ChangeGroup, "ids"> & { readonly ids: Set<string> }>()
   private readonly named = new Set<string>()
 
   add(type: ChangeType, kind: ChangedKind, id: string, store: StoreId | null = null, what: ReadonlyArray<string> = []) {
     const key = `${type} ${kind} ${store ?? ""} ${what.join("\n")}`
-    const change = `${key} ${id}`
-    if (this.seen.has(change)) return
-    this.seen.add(change)
     this.named.add(id)
     const group = this.groups.get(key)
-    if (group === undefined) this.groups.set(key, { type, kind, store, what, ids: [id] })
-    else group.ids.push(id)
+    if (group === undefined) this.groups.set(key, { type, kind, store, what, ids: new Set([id]) })
+    else group.ids.add(id)
   }
 
   /** Whether a change names the entity. */
@@ -107,7 +103,9 @@ class Groups {
   /** Created entities come first, deleted ones last. */
   list(): ReadonlyArray<ChangeGroup> {
     const placeOf = ({ type }: ChangeGroup) => (type === "entity.created" ? 0 : type === "entity.deleted" ? 2 : 1)
-    return [...this.groups.values()].sort((left, right) => placeOf(left) - placeOf(right))
+    return [...this.groups.values()]
+      .map(({ ids, ...group }) => ({ ...group, ids: [...ids] }))
+      .sort((left, right) => placeOf(left) - placeOf(right))
   }
 }
 
