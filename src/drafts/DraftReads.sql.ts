@@ -315,7 +315,7 @@ const makeRelatedReads = (sql: SqlClient, isDistributed: boolean) => {
       FROM jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) WITH ORDINALITY AS k (id, place)
       LEFT JOIN LATERAL (
         SELECT o.kind FROM entity o WHERE o.account_id = ${accountId} AND o.id = k.id::uuid OFFSET 0
-      ) e ON true ${sql.literal(planCustom)}`
+      ) e ON true ${plannedFor(sql, ids)}`
   )
 
   return { readKinds, readMembers, readOtherMembers, readParts: makePartReads(sql, isDistributed) }
