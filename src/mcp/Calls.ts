@@ -100,10 +100,10 @@ const marksIn = (answer: Readonly<Record<string, unknown>>, { keys = [], rows = 
  * since then, it has another place now. If it is gone, the next row has its place.
  */
 const continueAfter = ({ count, markAt }: ReturnType<typeof marksIn>, last: string, place: number): number => {
-  // Cursors of earlier versions have no mark.
-  if (last === "") return place
   const before = place - 1
-  for (let steps = 0; steps <= Math.max(before, count); steps++)
+  // Cursors of earlier versions have no mark.
+  if (last === "" || markAt(before) === last) return place
+  for (let steps = 1; steps <= Math.max(before, count); steps++)
     for (const now of [before - steps, before + steps]) if (markAt(now) === last) return now + 1
   return before
 }

@@ -113,7 +113,7 @@ export const arrangeGrids = (id: string): void => {
 }
 
 export const openGrids = (): void => {
-  arrangeGrids(decodeURIComponent(location.hash.slice(1)))
+  arrangeGrids(location.hash.slice(1))
   document.addEventListener("keydown", (event) => {
     const grid = around<HTMLTableElement>(event, "table[data-grid]")
     if (grid === null || event.isComposing || event.defaultPrevented) return

@@ -82,7 +82,7 @@ const send = async (request: Request, id: string, sentForm?: HTMLFormElement): P
   document.title = page.title
   if (response.ok) {
     const open = openControl()?.id ?? id
-    history.replaceState(null, "", response.url + (open && `#${encodeURIComponent(open)}`))
+    history.replaceState(null, "", response.url + (open && `#${open}`))
   }
   return true
 }
@@ -127,7 +127,7 @@ export const editInPlace = (updated: () => void): void => {
     else if (isBusy) next = again
     else {
       if (link.matches("a.edit") && saveFirst(again)) return
-      const id = decodeURIComponent(link.hash.slice(1)).replace(/-input$/, "-edit")
+      const id = link.hash.slice(1).replace(/-input$/, "-edit")
       void attempt(new Request(link.href), id, () => location.assign(link.href))
     }
   })

@@ -58,7 +58,7 @@ export const parametersOfView = ({
   ...(variants > 1 && { variants: String(variants) })
 })
 
-/** The id of a cell's element. */
+/** The id of a cell's element. Keys are ASCII, so it is the same in a fragment. */
 export const cellId = ({ key, of, storeId }: CellPlace): string =>
   `cell-${of === undefined ? "" : `${of}-`}${storeId ?? "catalog"}-${key}`
 
@@ -70,7 +70,7 @@ export const linkId = (place: CellPlace): string => `${cellId(place)}-edit`
 
 /** The page, at a cell. Browsers focus the link that the fragment names. */
 export const cellPath = (view: GridView, place: CellPlace, more: Readonly<Record<string, string>> = {}): string =>
-  `${viewPath(view, more)}#${encodeURIComponent(linkId(place))}`
+  `${viewPath(view, more)}#${linkId(place)}`
 
 /** The id of the control in the form of a cell. */
 export const inputId = (place: CellPlace): string => `${cellId(place)}-input`
@@ -88,5 +88,5 @@ export const editPath = (view: GridView, place: CellPlace, more: Readonly<Record
     ...(place.storeId !== null && { store: place.storeId }),
     ...more
   }
-  return `${viewPath(view, open)}#${encodeURIComponent(inputId(place))}`
+  return `${viewPath(view, open)}#${inputId(place)}`
 }
