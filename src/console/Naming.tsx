@@ -4,7 +4,7 @@ import type { HistoryActor } from "../drafts/History.ts"
 import type { ImportRun } from "../imports/Import.ts"
 import type { EntityKind } from "../model/Attribute.ts"
 import type { EntityId, StoreId } from "../model/Ids.ts"
-import { isDelayed, type PublishStatus } from "../model/PublishState.ts"
+import { isDelayed, type PublishStatus, rollUp } from "../model/PublishState.ts"
 import type { Store } from "../model/Store.ts"
 import type { Sentence, Words } from "./languages/Words.tsx"
 import { pageOf, paths } from "./Paths.ts"
@@ -134,14 +134,13 @@ export const State = ({ name, tone }: { readonly name: string; readonly tone: st
   return <span class={`state ${tone}`}>{t.say(name)}</span>
 }
 
-/** The publish state of an entity. `pendingPublish`: the entity has a draft that is not published. */
-export const PublishStateOf = ({
-  pendingPublish,
-  status
-}: {
-  readonly status: PublishStatus
-  readonly pendingPublish: boolean
-}) => <State {...publishStates[publishStateOf(status, pendingPublish)]} />
+/** The publish state of an entity: the worst state on its stores. */
+export const PublishStateOf = ({ stores }: { readonly stores: ReadonlyArray<OnStore> }) => {
+  const { lastPublishStatus, pendingPublish } = rollUp(
+    stores.map((on) => ({ lastPublishStatus: on.last_publish_status, pendingPublish: on.pending_publish }))
+  )
+  return <State {...publishStates[publishStateOf(lastPublishStatus, pendingPublish, stores.some(isWaiting))]} />
+}
 
 const counts: Readonly<Record<EntityKind, Sentence>> = {
   product: "{count, plural, one {# product} other {# products}}",

@@ -9,6 +9,7 @@ import { EntityId, nilUuid, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { makeAwaitFilterStore } from "../stores/FilterStore.ts"
 import type { RequestedBatch } from "./PendingRequests.ts"
+import type { PendingEntity } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { Publishing } from "./Publishing.ts"
 import { makeLockTargets } from "./PublishLocks.ts"
@@ -28,13 +29,16 @@ export const FoundCursor = Schema.Union(
 )
 export type FoundCursor = typeof FoundCursor.Type
 
+/** How a refusal names an entity: by its title, or by its id. */
+export const itemOf = ({ id, kind, title }: PendingEntity) => `${kind} ${title === "" ? id : title}`
+
 /** The counts and refusals of a step. `gone`: entities that were selected and no longer exist. */
 export const countsOf = (
   { refused, requested }: Pick<RequestedBatch, "requested" | "refused">,
   gone: ReadonlyArray<JobError> = []
 ) => ({
   counts: { requested, refused: refused.length + gone.length },
-  errors: [...refused.map(({ kind, message, title }) => ({ item: `${kind} ${title}`, message })), ...gone]
+  errors: [...refused.map(({ message, ...entity }) => ({ item: itemOf(entity), message })), ...gone]
 })
 
 const firstOf = (isOfProducts: boolean, done: number): typeof FoundPlace.Type => ({

@@ -57,13 +57,15 @@ export const lineOf = (
   const join = (publication: MemoryPublication) => {
     if (line.has(publication)) return
     line.add(publication)
-    for (const earlier of all.slice(0, all.indexOf(publication)))
-      if (isOpen(earlier) && overlap(earlier, publication)) join(earlier)
+    for (const earlier of earlierOf(all, publication)) join(earlier)
   }
   for (const publication of all) if (isMeant(publication)) join(publication)
   return all.filter((each) => line.has(each))
 }
 
-/** Whether an earlier open publication must run before. */
-export const hasEarlier = (all: ReadonlyArray<MemoryPublication>, publication: MemoryPublication): boolean =>
-  all.slice(0, all.indexOf(publication)).some((earlier) => isOpen(earlier) && overlap(earlier, publication))
+/** The earlier open publications that have an entity in common with this one, so that they run before it. */
+export const earlierOf = (
+  all: ReadonlyArray<MemoryPublication>,
+  publication: MemoryPublication
+): ReadonlyArray<MemoryPublication> =>
+  all.slice(0, all.indexOf(publication)).filter((earlier) => isOpen(earlier) && overlap(earlier, publication))

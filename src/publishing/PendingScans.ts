@@ -14,6 +14,13 @@ type Pending = Pick<
   "entities" | "outcomesOf" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"
 >
 
+/** The title of an entity in lists. That of a variant begins with its product, because other products have variants with equal titles. */
+const listedTitle = (sql: SqlClient, accountId: AccountId, entity: string) => sql`
+  concat_ws(': ', (
+    SELECT nullif(btrim(t.title), '') FROM entity t
+    WHERE t.account_id = ${accountId} AND t.id = ${sql.literal(entity)}.parent_id
+  ), nullif(btrim(${sql.literal(entity)}.title), '')) AS title`
+
 /** Finds store versions whose draft is not published. */
 export const makePendingScans = (sql: SqlClient): Pending => {
   const pendingCounts = findAll(PendingCount)(
@@ -36,7 +43,7 @@ export const makePendingScans = (sql: SqlClient): Pending => {
       SELECT v.entity_id AS id, e.kind, e.title
       FROM store_version v
       CROSS JOIN LATERAL (
-        SELECT o.kind, o.title FROM entity o
+        SELECT o.kind, ${listedTitle(sql, accountId, "o")} FROM entity o
         WHERE o.account_id = ${accountId} AND o.id = v.entity_id AND o.kind = ANY(${kinds}::text[]) OFFSET 0
       ) e
       WHERE v.account_id = ${accountId} AND v.store_id = ${storeId} AND v.entity_id > ${after}
@@ -47,7 +54,7 @@ export const makePendingScans = (sql: SqlClient): Pending => {
 
   const entities = findAll(PendingEntity)(
     (accountId: AccountId, ids: ReadonlyArray<EntityId>) => sql`
-      SELECT e.id, e.kind, e.title FROM entity e
+      SELECT e.id, e.kind, ${listedTitle(sql, accountId, "e")} FROM entity e
       WHERE e.account_id = ${accountId} AND e.id = ANY(${ids}::uuid[])
       ORDER BY e.id`
   )

@@ -31,7 +31,7 @@ export const answeredOutcomes: ReadonlySet<AttemptOutcome> = new Set(["published
 export const PendingCount = Schema.Struct({ kind: EntityKind, waiting: Schema.Int, underWay: Schema.Int })
 export type PendingCount = typeof PendingCount.Type
 
-/** An entity whose draft is unpublished on a store. */
+/** An entity whose draft is unpublished on a store. `title`: that of a variant begins with the title of its product. */
 export const PendingEntity = Schema.Struct({ id: EntityId, kind: EntityKind, title: Schema.String })
 export type PendingEntity = typeof PendingEntity.Type
 

@@ -1,5 +1,5 @@
 import { Array as Arr, Clock, type Context, Effect, Layer, Option, Ref } from "effect"
-import type { VersionState } from "../catalog/Aggregate.ts"
+import type { Aggregate, VersionState } from "../catalog/Aggregate.ts"
 import { type MemoryAccount, type MemoryState, MemoryStore, updateAccount } from "../database/MemoryStore.memory.ts"
 import { titleOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, PublicationId, StoreId } from "../model/Ids.ts"
@@ -128,32 +128,40 @@ const makeRequests = (store: Store): PublicationRequests => ({
     })
 })
 
+/** The title of an entity in lists. That of a variant begins with its product. */
+const listedTitle = (entities: MemoryAccount["entities"] | undefined, aggregate: Aggregate) =>
+  [aggregate.parentId === null ? undefined : entities?.get(aggregate.parentId)?.aggregate, aggregate]
+    .flatMap((each) => (each === undefined ? [] : [titleOf(each.kind, each.attributes).trim()]))
+    .filter((title) => title !== "")
+    .join(": ")
+
 /** Entities whose draft is unpublished on a store, ordered by id. */
 const pendingOn = (store: Store, accountId: AccountId, storeId: StoreId) =>
-  Effect.map(Ref.get(store), (state) =>
-    [...(state.get(accountId)?.entities.values() ?? [])]
+  Effect.map(Ref.get(store), (state) => {
+    const entities = state.get(accountId)?.entities
+    return [...(entities?.values() ?? [])]
       .flatMap(({ aggregate }) => {
         const version = aggregate.versions.find((each) => each.storeId === storeId)
-        const { attributes, id, kind } = aggregate
+        const { id, kind } = aggregate
+        const title = listedTitle(entities, aggregate)
         return version?.pendingPublish === true
-          ? [{ id, kind, title: titleOf(kind, attributes), isUnderWay: version.lastPublishStatus === "pending" }]
+          ? [{ id, kind, title, isUnderWay: version.lastPublishStatus === "pending" }]
           : []
       })
       .sort((left, right) => (left.id < right.id ? -1 : 1))
-  )
+  })
 
 const makePendingScans = (
   store: Store
 ): Pick<Repo, "entities" | "outcomesOf" | "orphans" | "pendingAfter" | "pendingCounts" | "pendingUntil"> => ({
   entities: (accountId, ids) =>
-    Effect.map(Ref.get(store), (state) =>
-      [...ids].sort().flatMap((id) => {
-        const aggregate = state.get(accountId)?.entities.get(id)?.aggregate
-        return aggregate === undefined
-          ? []
-          : [{ id, kind: aggregate.kind, title: titleOf(aggregate.kind, aggregate.attributes) }]
+    Effect.map(Ref.get(store), (state) => {
+      const entities = state.get(accountId)?.entities
+      return [...ids].sort().flatMap((id) => {
+        const aggregate = entities?.get(id)?.aggregate
+        return aggregate === undefined ? [] : [{ id, kind: aggregate.kind, title: listedTitle(entities, aggregate) }]
       })
-    ),
+    }),
   pendingUntil: (accountId, storeId, until, entityIds = null) =>
     Effect.gen(function* () {
       const all = yield* publicationsOf(store, accountId)

@@ -92,6 +92,12 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     readonly insert: (accountId: AccountId, publication: NewPublication) => Effect.Effect<void>
     /** Why publishes to a store wait now. None: its platform has answered, or its next call is due. */
     readonly outage: (accountId: AccountId, storeId: StoreId) => Effect.Effect<Option.Option<AttemptError>>
+    /** Why the first pending publication to a store waits that has one of these entities and waits for the platform. None: there is none. */
+    readonly delayAhead: (
+      accountId: AccountId,
+      storeId: StoreId,
+      entityIds: ReadonlyArray<EntityId>
+    ) => Effect.Effect<Option.Option<PublishError>>
     /** The newest pending publication of an entity to a store. */
     readonly newest: (
       accountId: AccountId,
@@ -173,11 +179,15 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
      * accounts.
      */
     readonly unclaimed: (platforms: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<UnclaimedStore>>
-    /** The first pending publications of a store that no attempt holds, and whose versions do not say why they wait. */
+    /**
+     * The first pending publications of a store that no attempt holds, and whose versions do not say why they wait. `ahead`: only those that
+     * one of these publications must run before.
+     */
     readonly silent: (
       accountId: AccountId,
       storeId: StoreId,
-      limit: number
+      limit: number,
+      ahead?: ReadonlyArray<PublicationId>
     ) => Effect.Effect<ReadonlyArray<SilentPublication>>
     /** Saves why a pending publication waits. False: an attempt holds it, or it has ended. */
     readonly sayWhy: (accountId: AccountId, id: PublicationId, error: AttemptError) => Effect.Effect<boolean>

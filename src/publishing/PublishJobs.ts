@@ -10,9 +10,9 @@ import { type NotFound, PimLocked, ValidationFailed } from "../model/Errors.ts"
 import { type AccountId, EntityId, type JobId, StoreId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { Stores } from "../stores/Stores.ts"
-import { countsOf, FoundCursor, FoundInput, makeFoundStep, othersAfter } from "./FoundPublishes.ts"
+import { countsOf, FoundCursor, FoundInput, itemOf, makeFoundStep, othersAfter } from "./FoundPublishes.ts"
 import { firstPlace, kindsOfPart, PendingPlace } from "./PendingRequests.ts"
-import { type PendingEntity, QueuePlace } from "./PublicationRecord.ts"
+import { QueuePlace } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import { nilPublication, nothingWaits, waitsWithAnother } from "./PublishCancels.ts"
 import { Publishing } from "./Publishing.ts"
@@ -113,8 +113,6 @@ const makeNamedStep = Effect.gen(function* () {
       } as const
     })
 })
-
-const itemOf = ({ id, kind, title }: PendingEntity) => `${kind} ${title.trim() === "" ? id : title}`
 
 /** Makes the function that finds those of these entities that wait for a publish of another one to a store, and have none of their own. */
 const makeWaitingWithOthers = Effect.map(

@@ -13,7 +13,7 @@ import { mintId } from "../runtime/Identifiers.ts"
 import { metrics } from "../telemetry/Metrics.ts"
 import type { FailedAttempt } from "./FailedAttempts.ts"
 import { acceptFormerValue } from "./FirstOption.ts"
-import type { AttemptEnd, ClaimedPublication } from "./PublicationClaim.ts"
+import type { AttemptEnd, ClaimedPublication, SilentPublication } from "./PublicationClaim.ts"
 import {
   includedIds,
   type PublicationContent,
@@ -257,12 +257,54 @@ export const makeSaveDelayed = Effect.gen(function* () {
     }).pipe(Effect.catchTags({ NotFound: Effect.die, ValidationFailed: Effect.die }))
 })
 
+/** Makes the function that saves why these publications to a store wait, which no attempt has tried. Returns the number of those that still wait. */
+export const makeExplain = Effect.gen(function* () {
+  const repo = yield* PublicationsRepo
+  const saveDelayed = yield* makeSaveDelayed
+  const transaction = yield* Transaction
+
+  return (
+    store: Pick<ClaimedPublication, "accountId" | "storeId">,
+    publications: ReadonlyArray<SilentPublication>,
+    error: PublishError
+  ) =>
+    Effect.map(
+      Effect.filter(publications, ({ content, entityId, id }) =>
+        transaction.run(
+          saveDelayed(store, [entityId, ...includedIds(content)], error, repo.sayWhy(store.accountId, id, error))
+        )
+      ),
+      (explained) => explained.length
+    )
+})
+
+/** Maximum number of publications behind a delayed one that get its reason after one attempt. The next attempt continues. */
+const maxBehind = 100
+
+/** Makes the function that gives the reason of a delayed publication to those that it must run before. */
+const makeExplainBehind = Effect.gen(function* () {
+  const explain = yield* makeExplain
+  const repo = yield* PublicationsRepo
+
+  return (claimed: ClaimedPublication, error: PublishError) =>
+    Effect.gen(function* () {
+      const { accountId, storeId } = claimed
+      let ahead = [claimed.id]
+      for (let left = maxBehind; left > 0 && ahead.length > 0; left -= ahead.length) {
+        const behind = yield* repo.silent(accountId, storeId, left, ahead)
+        yield* explain(claimed, behind, error)
+        ahead = behind.map(({ id }) => id)
+      }
+    })
+})
+
 /** The longest pause of an outage, in multiples of `longestDelay`. */
 const outageFactor = 5
 
 /** Ends attempts without an outcome. Both functions return the failure, unless another process has the claim. */
 export const makePostponePublication = (options: PublishingOptions) =>
   Effect.gen(function* () {
+    const explainBehind = yield* makeExplainBehind
     const faults = yield* FaultInjector
     const repo = yield* PublicationsRepo
     const saveDelayed = yield* makeSaveDelayed
@@ -318,7 +360,9 @@ export const makePostponePublication = (options: PublishingOptions) =>
           // Only once for each limit, because the versions keep the error, and each write takes locks.
           return wasDelayed(claimed, isAlone) ? saveAttempt : saveDelayed(claimed, entityIds, error, saveAttempt)
         }
-        return end(save, ended.outcome, error, Math.min(outageFactor * longest, pause))
+        return Effect.tap(end(save, ended.outcome, error, Math.min(outageFactor * longest, pause)), (saved) =>
+          saved === undefined ? Effect.void : explainBehind(claimed, toShownError(error))
+        )
       }
     }
   })

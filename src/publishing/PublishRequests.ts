@@ -197,17 +197,20 @@ const makeSaveRequest = Effect.gen(function* () {
         if (Option.isNone(yield* repo.newest(accountId, id, storeId)))
           republications.push(yield* toRepublication({ entityId: id, storeId }, locked, by, shared))
       const product = aggregate.parentId === null ? [] : [aggregate.parentId]
+      // A variant is written together with its product. Products without a platform id must be published before this one.
+      const entityIds = [...new Set([...publishedIds, ...product, ...withoutPlatformId])]
+      const delay = Option.isSome(outage) ? outage : yield* repo.delayAhead(accountId, storeId, entityIds)
       const publication: NewPublication = {
         id: yield* mintId(PublicationId),
         entityId,
         storeId,
         draftRevision: locked.revisions.get(entityId) ?? 0,
-        // A variant is written together with its product. Products without a platform id must be published before this one.
-        entityIds: [...new Set([...publishedIds, ...product, ...withoutPlatformId])],
+        entityIds,
         content,
         actor: by,
         failuresBefore: failuresIn(locked, storeId, publishedIds),
-        ...shared
+        ...requestedFor,
+        error: Option.getOrNull(delay)
       }
       const events = [
         ...republications.flatMap((each) => toPublishEvents(each, [each.entityId], "publish_asked")),
@@ -216,11 +219,12 @@ const makeSaveRequest = Effect.gen(function* () {
       yield* savePublishStates(
         accountId,
         locked,
-        [...republications.map((each) => each.entityId), ...publishedIds].flatMap((id) => [
+        [
+          ...republications.map((each) => ({ id: each.entityId, error: each.error })),
+          ...publishedIds.map((id) => ({ id, error: publication.error }))
+        ].flatMap(({ error, id }) => [
           CatalogChange.RequestPublish({ entityId: id, storeId }),
-          ...Option.toArray(outage).map((error) =>
-            CatalogChange.DelayPublish({ entityId: id, storeId, error: toShownError(error) })
-          )
+          ...(error === null ? [] : [CatalogChange.DelayPublish({ entityId: id, storeId, error: toShownError(error) })])
         ]),
         Effect.gen(function* () {
           yield* Effect.forEach([...republications, publication], (each) => repo.insert(accountId, each))

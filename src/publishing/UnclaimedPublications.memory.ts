@@ -1,8 +1,9 @@
-import { Clock, type Context, Effect, Ref } from "effect"
+import { Clock, type Context, Effect, Option, Ref } from "effect"
 import { type MemoryAccount, type MemoryState, updateAccount } from "../database/MemoryStore.memory.ts"
 import { isDelayed } from "../model/PublishState.ts"
 import { filesOnly } from "../model/Store.ts"
-import { hasEarlier, isOpen, type MemoryPublication, publicationsOf } from "./MemoryPublication.memory.ts"
+import { earlierOf, isOpen, type MemoryPublication, publicationsOf } from "./MemoryPublication.memory.ts"
+import { toShownError } from "./PublicationRecord.ts"
 import type { PublicationsRepo } from "./PublicationsRepo.ts"
 
 /** Whether a publication to a platform that is meant can be attempted now. */
@@ -19,12 +20,12 @@ export const isDue = (
   account.lockedBy === null &&
   publication.nextAttemptAt <= millis &&
   publication.leaseUntil <= millis &&
-  !hasEarlier(account.publications, publication)
+  earlierOf(account.publications, publication).length === 0
 
-/** Finds publications that no process claims. */
+/** Finds publications that no process claims, and the reasons why publications wait. */
 export const makeUnclaimed = (
   store: Ref.Ref<MemoryState>
-): Pick<Context.Tag.Service<PublicationsRepo>, "sayWhy" | "silent" | "unclaimed"> => ({
+): Pick<Context.Tag.Service<PublicationsRepo>, "delayAhead" | "sayWhy" | "silent" | "unclaimed"> => ({
   unclaimed: (platforms) =>
     Effect.map(Effect.all([Ref.get(store), Clock.currentTimeMillis]), ([state, millis]) =>
       [...state.values()].flatMap((account) =>
@@ -37,11 +38,28 @@ export const makeUnclaimed = (
         })
       )
     ),
-  silent: (accountId, storeId, limit) =>
+  delayAhead: (accountId, storeId, ids) =>
+    Effect.map(publicationsOf(store, accountId), (all) =>
+      Option.fromNullable(
+        all.find(
+          (each) =>
+            isOpen(each) &&
+            each.storeId === storeId &&
+            isDelayed(each.error) &&
+            each.entityIds.some((id) => ids.includes(id))
+        )?.error
+      ).pipe(Option.map(toShownError))
+    ),
+  silent: (accountId, storeId, limit, ahead) =>
     Effect.map(Effect.all([publicationsOf(store, accountId), Clock.currentTimeMillis]), ([all, millis]) =>
       all
         .filter(
-          (each) => isOpen(each) && each.storeId === storeId && each.leaseUntil <= millis && !isDelayed(each.error)
+          (each) =>
+            isOpen(each) &&
+            each.storeId === storeId &&
+            each.leaseUntil <= millis &&
+            !isDelayed(each.error) &&
+            (ahead === undefined || earlierOf(all, each).some(({ id }) => ahead.includes(id)))
         )
         .slice(0, limit)
         .map(({ content, entityId, id }) => ({ id, entityId, content }))

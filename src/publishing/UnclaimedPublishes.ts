@@ -1,20 +1,17 @@
 import { Duration, Effect } from "effect"
-import { Transaction } from "../database/Transaction.ts"
 import type { PublicationId, StoreId } from "../model/Ids.ts"
-import { delayedCode } from "../model/PublishState.ts"
+import { delayedCode, type PublishError } from "../model/PublishState.ts"
 import { callablePlatforms, PlatformRegistry } from "../platform/PlatformRegistry.ts"
 import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import type { UnclaimedStore } from "./PublicationClaim.ts"
-import { includedIds } from "./PublicationContent.ts"
-import type { AttemptError } from "./PublicationRecord.ts"
 import { PublicationsRepo } from "./PublicationsRepo.ts"
 import type { PublishingOptions } from "./PublishingOptions.ts"
-import { makeSaveDelayed } from "./PublishOutcomes.ts"
+import { makeExplain } from "./PublishOutcomes.ts"
 
 /** Number of publications of a store that one look updates. The next look continues. */
 const maxOfStore = 200
 
-const toError = (platform: string): AttemptError => ({
+const toError = (platform: string): PublishError => ({
   code: delayedCode,
   message: `No process with an adapter for the platform ${platform} has taken the publish: it is sent when one runs.`
 })
@@ -26,9 +23,8 @@ const toError = (platform: string): AttemptError => ({
  */
 export const makeNoteUnclaimed = ({ adapterLimit }: PublishingOptions) =>
   Effect.gen(function* () {
+    const explain = yield* makeExplain
     const repo = yield* PublicationsRepo
-    const saveDelayed = yield* makeSaveDelayed
-    const transaction = yield* Transaction
     const platforms = callablePlatforms(yield* PlatformRegistry)
     const limit = Duration.toMillis(adapterLimit)
 
@@ -40,13 +36,8 @@ export const makeNoteUnclaimed = ({ adapterLimit }: PublishingOptions) =>
 
     const note = ({ accountId, domain, platform, storeId }: UnclaimedStore) =>
       Effect.gen(function* () {
-        const error = toError(platform)
-        let noted = 0
-        for (const { content, entityId, id } of yield* repo.silent(accountId, storeId, maxOfStore)) {
-          const entityIds = [entityId, ...includedIds(content)]
-          const save = saveDelayed({ accountId, storeId }, entityIds, error, repo.sayWhy(accountId, id, error))
-          if (yield* transaction.run(save)) noted++
-        }
+        const silent = yield* repo.silent(accountId, storeId, maxOfStore)
+        const noted = yield* explain({ accountId, storeId }, silent, toError(platform))
         if (noted > 0)
           yield* Effect.annotateLogs(
             Effect.logWarning(

@@ -87,6 +87,30 @@ layer(PagesServer, { excludeTestServices: true })("the variants of a product", (
     })
   )
 
+  it.effect("have a state that says whether their publish waits for the store, as their own pages do", () =>
+    Effect.gen(function* () {
+      const { actor, cookie, lamp, shop, variants } = yield* aLamp
+      const [waiting = assert.fail(), sent = assert.fail()] = variants
+      const error = { code: "PUBLISH_DELAYED", message: "The store's platform took too long." }
+      yield* Effect.flatMap(CatalogChanges, ({ apply }) =>
+        apply([
+          ...[waiting, sent].map((entityId) => CatalogChange.RequestPublish({ entityId, storeId: shop.id })),
+          CatalogChange.DelayPublish({ entityId: waiting, storeId: shop.id, error })
+        ])
+      ).pipe(actingAs(actor))
+      const rows = tableIn(yield* ask(`/entity?id=${lamp}`, { cookie })).split("<tr>")
+      for (const [id, state] of [
+        [waiting, "Waiting for the store"],
+        [sent, "Publishing"]
+      ] as const) {
+        const row = rows.find((each) => each.includes(`/entity?id=${id}`)) ?? assert.fail()
+        assert.match(wordsOf(row), new RegExp(`${state}$`))
+        const { text } = yield* ask(`/entity?id=${id}`, { cookie })
+        assert.include(wordsOf(text), `Last publish ${state} Created`)
+      }
+    })
+  )
+
   it.effect("are edited in place: saved, undone, and the next variant opens on the same page", () =>
     Effect.gen(function* () {
       const { cookie, lamp, shop, variants } = yield* aLamp

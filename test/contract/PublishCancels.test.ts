@@ -41,7 +41,7 @@ const aShop = Effect.gen(function* () {
     const { store } = yield* (yield* Stores).link({ domain: "tern.demo.example", platform: "demo" })
     const on = [store]
     const product = yield* anEntity("product", { title: "Tent" }, { on })
-    const variant = yield* anEntity("variant", { sku: "T-S" }, { on, of: product })
+    const variant = yield* anEntity("variant", { title: "Small", sku: "T-S" }, { on, of: product })
     const picture = yield* anEntity("media", { url: "https://cdn.example/a.png" }, { on })
     yield* (yield* CatalogChanges).apply([
       CatalogChange.SetGallery({ entityId: product, entries: [{ mediaId: picture, storeIds: [store.id] }] })
@@ -500,7 +500,7 @@ for (const engine of featureServiceEngines) {
                 [...errors],
                 [
                   { item: "product Sent", message: mayBeThere },
-                  { item: `variant ${variant}`, message: waitsWithAnother }
+                  { item: "variant Tent: Small", message: waitsWithAnother }
                 ]
               )
               assert.notStrictEqual((yield* get(requesting.id)).state, "cancelled")

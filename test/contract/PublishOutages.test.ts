@@ -475,6 +475,79 @@ for (const engine of featureServiceEngines) {
         )
       )
 
+      it.effect("publishes behind one that fails alone have its reason, whether they are older or newer than it", () =>
+        inShop((shop) =>
+          Effect.gen(function* () {
+            const { store } = shop
+            const { apply } = yield* CatalogChanges
+            const publishing = yield* Publishing
+            const ask = (id: EntityId) =>
+              Effect.map(publishing.request(id, store.id), (asked) =>
+                asked.outcome === "requested" ? asked.publicationId : assert.fail(asked.outcome)
+              )
+            const edit = (entityId: EntityId, title: string) =>
+              apply([CatalogChange.SetAttributes({ entityId, values: { title } })])
+            const product = yield* anEntity("product", { title: "Tent" }, { on: [store] })
+            const variants = yield* Effect.replicateEffect(
+              anEntity("variant", { title: "Small" }, { on: [store], of: product }),
+              2
+            )
+            const others = yield* Effect.replicateEffect(anEntity("product", { title: "Lamp" }, { on: [store] }), 2)
+            yield* publishing.settle([yield* ask(product)], () => Effect.void)
+            const picture = yield* request(shop)
+            yield* apply([
+              CatalogChange.SetGallery({
+                entityId: product,
+                entries: [{ mediaId: picture.entityId, storeIds: [store.id] }]
+              })
+            ])
+            // The variants depend on the product, and only the product on the picture.
+            const older = [yield* ask(product)]
+            for (const id of variants) {
+              yield* edit(id, "Small 2")
+              older.push(yield* ask(id))
+            }
+            let isDown = true
+            const platform = readable((id) => (isDown && id === picture.entityId ? failures.unavailable : undefined))
+            const fiber = yield* settling([picture.id, ...older], platform)
+            yield* untilTried(shop, picture.id, 4)
+            const error = {
+              code: "PUBLISH_DELAYED",
+              message: `${failures.unavailable.message} The publish is tried again for up to 15 minutes.`
+            }
+            const statesOf = (ids: ReadonlyArray<EntityId>) =>
+              Effect.forEach(ids, (id) =>
+                Effect.map(versionOf(shop, id), (version) => [version?.lastPublishStatus, version?.lastPublishError])
+              )
+            const waiting = [picture.entityId, product, ...variants]
+            yield* Effect.repeat(Effect.delay(find(shop, older), "5 millis"), {
+              until: (all) => all.every(({ attempts, error: why }) => attempts === 0 && why?.message === error.message)
+            })
+            assert.deepStrictEqual<unknown>(
+              yield* statesOf(waiting),
+              waiting.map(() => ["pending", error])
+            )
+            // A newer request has the reason from its begin on, and another entity has none.
+            yield* edit(product, "Tent 2")
+            const newer = yield* ask(product)
+            assert.deepStrictEqual<unknown>((yield* find(shop, [newer]))[0]?.error, error)
+            assert.deepStrictEqual<unknown>(yield* statesOf([product]), [["pending", error]])
+            for (const id of others) yield* ask(id)
+            assert.deepStrictEqual<unknown>(
+              yield* statesOf(others),
+              others.map(() => ["pending", null])
+            )
+            isDown = false
+            yield* Fiber.join(fiber)
+            yield* Fiber.join(yield* settling([newer], platform))
+            assert.deepStrictEqual<unknown>(
+              yield* statesOf(waiting),
+              waiting.map(() => ["published", null])
+            )
+          })
+        )
+      )
+
       it.effect("attempts count if the platform has taken another write of the same attempt", () =>
         inShop((shop) =>
           Effect.gen(function* () {

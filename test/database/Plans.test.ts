@@ -723,6 +723,8 @@ const publishing = (round: number) =>
     const first = yield* claim
     yield* repo.unclaimed(["none"])
     yield* repo.silent(accountId, storeId, 10)
+    yield* repo.silent(accountId, storeId, 10, [id])
+    yield* repo.delayAhead(accountId, storeId, [entityId])
     yield* repo.sayWhy(accountId, id, { code: "SERVER", message: "Nobody takes it." })
     yield* repo.renew(first, 60)
     yield* repo.pin(first, first.content)

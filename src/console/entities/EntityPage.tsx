@@ -46,10 +46,7 @@ const Details = ({ kind, record }: { readonly kind: EntityKind; readonly record:
           [t("Kind"), t(kindWords[kind])],
           [t("Id"), <code>{record.id}</code>],
           [t("Draft"), t("Revision {number, number}", { number: record.draftRevision })],
-          [
-            t("Last publish"),
-            <PublishStateOf status={record.lastPublishStatus} pendingPublish={record.pendingPublish} />
-          ],
+          [t("Last publish"), <PublishStateOf stores={record.stores} />],
           [t("Created"), <Time at={record.createdAt} />],
           [
             t("Changed"),

@@ -2,7 +2,6 @@ import type { IdentifiedSheet, Sheet } from "../../drafts/Drafts.ts"
 import { valueOf } from "../../model/Attribute.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import { readOptions } from "../../model/ProductOptions.ts"
-import { rollUp } from "../../model/PublishState.ts"
 import type { Store } from "../../model/Store.ts"
 import { formNames } from "../creations/NewEntityForm.ts"
 import { Hidden, HiddenFields } from "../Frame.tsx"
@@ -95,16 +94,6 @@ const moveForm = "variant-move"
 
 /** The page of the table that has this place, from 1. */
 export const variantPageAt = (place: number): number => Math.ceil(place / variantsOnPage)
-
-const stateOf = ({ stores }: Sheet) => {
-  const { lastPublishStatus, pendingPublish } = rollUp(
-    stores.map(({ projection }) => ({
-      lastPublishStatus: projection.last_publish_status,
-      pendingPublish: projection.pending_publish
-    }))
-  )
-  return <PublishStateOf status={lastPublishStatus} pendingPublish={pendingPublish} />
-}
 
 const Pages = ({ total, view }: Pick<VariantTableProps, "total" | "view">) => {
   const t = useWords()
@@ -255,7 +244,7 @@ export const VariantTable = (props: VariantTableProps) => {
                   )
                 })}
                 <td class="shown" data-label={t("State")}>
-                  {stateOf(variant)}
+                  <PublishStateOf stores={variant.stores.map(({ projection }) => projection)} />
                 </td>
               </tr>
             ))}
