@@ -181,7 +181,7 @@ export class PublicationsRepo extends Context.Tag("catalog/PublicationsRepo")<
     readonly unclaimed: (platforms: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<UnclaimedStore>>
     /**
      * The first pending publications of a store that no attempt holds, and whose versions do not say why they wait. `ahead`: only those that
-     * one of these publications must run before.
+     * one of these publications must run before, and that no drop requested.
      */
     readonly silent: (
       accountId: AccountId,

@@ -199,7 +199,9 @@ const makeSaveRequest = Effect.gen(function* () {
       const product = aggregate.parentId === null ? [] : [aggregate.parentId]
       // A variant is written together with its product. Products without a platform id must be published before this one.
       const entityIds = [...new Set([...publishedIds, ...product, ...withoutPlatformId])]
-      const delay = Option.isSome(outage) ? outage : yield* repo.delayAhead(accountId, storeId, entityIds)
+      // An error of a drop's publish means that the store's platform failed after its request (`endedInOutage`).
+      const isKnown = Option.isSome(outage) || requestedFor.dropId !== null
+      const delay = isKnown ? outage : yield* repo.delayAhead(accountId, storeId, entityIds)
       const publication: NewPublication = {
         id: yield* mintId(PublicationId),
         entityId,

@@ -59,7 +59,7 @@ export const makeUnclaimed = (
             each.storeId === storeId &&
             each.leaseUntil <= millis &&
             !isDelayed(each.error) &&
-            (ahead === undefined || earlierOf(all, each).some(({ id }) => ahead.includes(id)))
+            (ahead === undefined || (each.dropId === null && earlierOf(all, each).some(({ id }) => ahead.includes(id))))
         )
         .slice(0, limit)
         .map(({ content, entityId, id }) => ({ id, entityId, content }))

@@ -46,7 +46,7 @@ export const makeUnclaimed = (
         AND ${
           ahead === undefined
             ? sql.literal("true")
-            : sql`p.id = ANY(ARRAY(
+            : sql`p.drop_id IS NULL AND p.id = ANY(ARRAY(
           SELECT b.id FROM publication a
           JOIN publication b ON b.account_id = ${accountId} AND b.store_id = ${storeId} AND b.state = 'pending'
             AND b.sequence > a.sequence AND b.brings && a.brings

@@ -42,7 +42,7 @@ const write = (rows: Rows, members: ReadonlyArray<EntityId>) => {
 const ids = (...numbers: ReadonlyArray<number>) => numbers.map(idOf)
 
 describe("the rows of a collection's members", () => {
-  it("only the rows that must change are written", () => {
+  it("are written only if they must change", () => {
     const rows: Rows = new Map([1, 2, 3, 4, 5, 6].map((number) => [idOf(number), number - 1]))
     const without = write(rows, ids(1, 3, 4, 5, 6))
     assert.deepStrictEqual([without.upserted, without.removed], [0, 1])
@@ -66,7 +66,7 @@ describe("the rows of a collection's members", () => {
     }
   })
 
-  it("keep the order of the members at different positions, and leave at most as many free as they use", () => {
+  it("keep the order of the members, each at a position of its own, and leave at most as many positions free as they use", () => {
     const lists = fc.array(fc.uniqueArray(fc.integer({ min: 1, max: 12 })), { minLength: 1, maxLength: 12 })
     fc.assert(
       fc.property(lists, (all) => {
