@@ -55,7 +55,8 @@ for (const engine of featureEngines)
                   return Effect.succeed(statement)
                 }).pipe(actingAs(actor))
               )
-              if (isLong) console.log(`${many} members, ${rows.length} statements (${rows[0]}): ${Duration.format(time)}`)
+              if (isLong)
+                console.log(`${many} members, ${rows.length} statements (${rows[0]}): ${Duration.format(time)}`)
               return rows
             })
           const set = (members: ReadonlyArray<EntityId>) =>
