@@ -200,8 +200,8 @@ const makeSaveRequest = Effect.gen(function* () {
       // A variant is written together with its product. Products without a platform id must be published before this one.
       const entityIds = [...new Set([...publishedIds, ...product, ...withoutPlatformId])]
       // An error of a drop's publish means that the store's platform failed after its request (`endedInOutage`).
-      const isKnown = Option.isSome(outage) || requestedFor.dropId !== null
-      const delay = isKnown ? outage : yield* repo.delayAhead(accountId, storeId, entityIds)
+      const mayTakeReason = Option.isNone(outage) && requestedFor.dropId === null
+      const delay = mayTakeReason ? yield* repo.delayAhead(accountId, storeId, entityIds) : outage
       const publication: NewPublication = {
         id: yield* mintId(PublicationId),
         entityId,
