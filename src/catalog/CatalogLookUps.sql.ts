@@ -1,12 +1,12 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { type Context, Effect, Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { planCustom } from "../database/PlannerHints.ts"
 import { discardRows, findAll, findOne, findSingle } from "../database/Rows.ts"
 import { orDie } from "../database/SqlErrors.ts"
 import { EntityKind } from "../model/Attribute.ts"
 import { EntityId } from "../model/Ids.ts"
-import type { CatalogRepo } from "./CatalogRepo.ts"
+import type { CatalogLookUps } from "./CatalogRepo.ts"
 import { placeOfGone, type RelatedPlace, relatedPageOf } from "./CatalogRows.ts"
 
 const idsOf = (rows: ReadonlyArray<{ readonly id: EntityId }>) => rows.map(({ id }) => id)
@@ -25,9 +25,7 @@ export const variantsAndMedia = (sql: SqlClient, accountId: string): Fragment =>
         )`
 
 /** Finds the variants and media that are added to a store, or taken off it, together with their product. */
-const makePartLookUps = (
-  sql: SqlClient
-): Pick<Context.Tag.Service<CatalogRepo>, "mediaShownByOthers" | "partsOnStore"> => {
+const makePartLookUps = (sql: SqlClient): Pick<CatalogLookUps, "mediaShownByOthers" | "partsOnStore"> => {
   const findPartsOnStore = findAll(Schema.Struct({ id: EntityId }))(
     (accountId: string, storeId: string, ids: ReadonlyArray<EntityId>, isThere: boolean) => sql`
       SELECT DISTINCT p.id
@@ -83,19 +81,7 @@ const makePartLookUps = (
 }
 
 /** Finds entities by id, SKU or handle, and the entities that are related to an entity. */
-export const makeCatalogLookUps = (
-  sql: SqlClient
-): Pick<
-  Context.Tag.Service<CatalogRepo>,
-  | "kindOf"
-  | "lockHandle"
-  | "mediaShownByOthers"
-  | "membersBefore"
-  | "partsOnStore"
-  | "related"
-  | "withHandle"
-  | "withSku"
-> => {
+export const makeCatalogLookUps = (sql: SqlClient): CatalogLookUps => {
   const findKind = findOne(Schema.Struct({ kind: EntityKind }))(
     (accountId: string, id: EntityId) => sql`SELECT kind FROM entity WHERE account_id = ${accountId} AND id = ${id}`
   )

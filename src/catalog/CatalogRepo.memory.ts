@@ -4,7 +4,7 @@ import { type EntityKind, titleOf, valueOf } from "../model/Attribute.ts"
 import type { AccountId, EntityId, StoreId } from "../model/Ids.ts"
 import { rollUp } from "../model/PublishState.ts"
 import { type Aggregate, byPosition } from "./Aggregate.ts"
-import { CatalogRepo } from "./CatalogRepo.ts"
+import { type CatalogLookUps, CatalogRepo } from "./CatalogRepo.ts"
 import {
   type IdentifiedProjections,
   type ListFilters,
@@ -26,19 +26,7 @@ import { matches } from "./SearchText.ts"
 const isOnStore = ({ versions }: Aggregate, storeId: StoreId) => versions.some((each) => each.storeId === storeId)
 
 /** As `makeCatalogLookUps`. */
-const makeLookUps = (
-  store: MemoryStore["Type"]
-): Pick<
-  CatalogRepo["Type"],
-  | "kindOf"
-  | "lockHandle"
-  | "mediaShownByOthers"
-  | "membersBefore"
-  | "partsOnStore"
-  | "related"
-  | "withHandle"
-  | "withSku"
-> => ({
+const makeLookUps = (store: MemoryStore["Type"]): CatalogLookUps => ({
   kindOf: (accountId, id) =>
     Effect.map(Ref.get(store), (state) => Option.fromNullable(state.get(accountId)?.entities.get(id)?.aggregate.kind)),
   withSku: (accountId, sku) =>

@@ -159,3 +159,16 @@ export class CatalogRepo extends Context.Tag("catalog/CatalogRepo")<
     })
   )
 }
+
+/** Look-ups of entities and of what belongs to them. */
+export type CatalogLookUps = Pick<
+  CatalogRepo["Type"],
+  | "kindOf"
+  | "lockHandle"
+  | "mediaShownByOthers"
+  | "membersBefore"
+  | "partsOnStore"
+  | "related"
+  | "withHandle"
+  | "withSku"
+>

@@ -1,37 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Either } from "effect"
-import type { Aggregate } from "../../src/catalog/Aggregate.ts"
 import { CatalogChange, type Target } from "../../src/drafts/CatalogChange.ts"
 import { planChanges } from "../../src/drafts/ChangePlan.ts"
-import { EntityId } from "../../src/model/Ids.ts"
+import type { EntityId } from "../../src/model/Ids.ts"
 import { Timestamp } from "../../src/model/Timestamp.ts"
+import { collectionOf, idOf } from "./Collections.ts"
 
-const idOf = (number: number) => EntityId.make(`00000000-0000-4000-8000-${String(number).padStart(12, "0")}`)
 const collectionId = idOf(0)
 /** One more than the members that a move from one end to the other may have. */
 const members = Array.from({ length: 100_002 }, (_, index) => idOf(index + 1))
-
-const collection: Aggregate = {
-  id: collectionId,
-  kind: "collection",
-  parentId: null,
-  position: null,
-  attributes: {},
-  pendingPublish: false,
-  lastPublishStatus: "never_published",
-  storeIds: [],
-  searchText: "",
-  versions: [],
-  gallery: [],
-  members
-}
 
 const move = (productId: EntityId, to: Target) =>
   planChanges(
     {
       now: Timestamp.make("2026-11-28T10:00:00.000000Z"),
       storeIds: [],
-      aggregates: new Map([[collectionId, collection]]),
+      aggregates: new Map([[collectionId, collectionOf(members)]]),
       summaries: new Map(),
       unreadMembers: new Map(),
       revisions: new Map(),

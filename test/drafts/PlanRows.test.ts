@@ -1,31 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { Aggregate } from "../../src/catalog/Aggregate.ts"
 import { differences } from "../../src/drafts/PlanRows.ts"
-import { EntityId } from "../../src/model/Ids.ts"
-
-const idOf = (number: number) => EntityId.make(`00000000-0000-4000-8000-${String(number).padStart(12, "0")}`)
+import type { EntityId } from "../../src/model/Ids.ts"
+import { collectionOf, idOf } from "./Collections.ts"
 
 /** The position of each member's row. */
 type Rows = ReadonlyMap<EntityId, number>
 
 const inOrder = (rows: Rows) => [...rows].sort(([, left], [, right]) => left - right)
 
-const collectionWith = (rows: Rows): Aggregate => ({
-  id: idOf(0),
-  kind: "collection",
-  parentId: null,
-  position: null,
-  attributes: {},
-  pendingPublish: false,
-  lastPublishStatus: "never_published",
-  storeIds: [],
-  searchText: "",
-  versions: [],
-  gallery: [],
-  members: inOrder(rows).map(([id]) => id),
-  memberPositions: inOrder(rows).map(([, position]) => position)
-})
+const collectionWith = (rows: Rows) => {
+  const ordered = inOrder(rows)
+  return collectionOf(
+    ordered.map(([id]) => id),
+    ordered.map(([, position]) => position)
+  )
+}
 
 /** The rows after a write of these members, and the number of rows that it inserts or updates, and deletes. */
 const write = (rows: Rows, members: ReadonlyArray<EntityId>) => {
