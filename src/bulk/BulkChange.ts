@@ -6,7 +6,7 @@ import { decideUpdate } from "../drafts/DraftWrite.ts"
 import { type DecidedRemovals, decideAddition, movedMeanwhile, type PartsMoved } from "../drafts/StoreMembership.ts"
 import { FoundEntities } from "../jobs/FoundEntities.ts"
 import { type DeletedEntity, type JobError, noLongerExists } from "../jobs/Job.ts"
-import { EntityKind, titleOf } from "../model/Attribute.ts"
+import { EntityKind } from "../model/Attribute.ts"
 import type { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
@@ -148,11 +148,10 @@ export const removalDecision = (
 export const deletionDecision = ({ of }: DecidedDeletions, locked: LockedCatalog): DecideItem =>
   unlessChanged(locked, ({ id }) => of.get(id) ?? Either.right([]))
 
-/** How a refusal names an entity of the kind: by its title, or by its id. */
-export const nameOf = (kind: EntityKind, id: EntityId, locked: LockedCatalog): string => {
-  const aggregate = locked.aggregates.get(id)
-  const title = aggregate === undefined ? "" : titleOf(aggregate.kind, aggregate.attributes)
-  return `${kind} ${title.trim() === "" ? id : title}`
+/** How a refusal names an entity of the kind: by its name in lists, or by its id. */
+export const nameOf = (kind: EntityKind, id: EntityId, { aggregates }: LockedCatalog): string => {
+  const [named] = withNames([id], aggregates)
+  return `${kind} ${named?.name || id}`
 }
 
 /** Decides one step. Each entity is changed or refused separately; one that was deleted is refused. */

@@ -9,7 +9,7 @@ import { choiceArgument, textOption } from "./Flags.ts"
 import { followJob, linesOfJob } from "./JobCommands.ts"
 import { filter, type GivenFilters, isFiltered, listFilters } from "./ListFilters.ts"
 import { lockedBy } from "./LockedBy.ts"
-import { account, answer, byPlace, json, Refused } from "./Output.ts"
+import { account, answer, byPlace, formatCount, json, Refused } from "./Output.ts"
 
 const kind = choiceArgument("KIND", EntityKind.literals, "Kind of the entities: product, variant, collection or media.")
 
@@ -25,7 +25,7 @@ interface Given extends GivenFilters {
   readonly all: boolean
 }
 
-/** Begins a bulk change, and follows its job to the end. */
+/** Begins a bulk change, and follows its job to the end. Refused: nothing was changed, or the job has refused entities. */
 const run = (change: NamedChange, { account, all, json, ...given }: Given) =>
   Effect.gen(function* () {
     if (all === isFiltered(given))
@@ -33,6 +33,11 @@ const run = (change: NamedChange, { account, all, json, ...given }: Given) =>
     const begun = yield* (yield* AdminClient).beginBulk({ account, change, ...given })
     const ended = yield* followJob(account, begun)
     yield* answer(json, ended, linesOfJob(ended, account))
+    if (ended.error_count > 0)
+      return yield* new Refused({
+        message: `${ended.title}: ${formatCount(ended.error_count)} of ${formatCount(ended.done)} refused.`,
+        isAnswered: true
+      })
   }).pipe(
     Effect.catchTags({
       NotFound: () => new Refused({ message: "Nothing was changed: the store was unlinked meanwhile." }),

@@ -257,7 +257,7 @@ export const historyCommand = Command.make(
   "history",
   {
     entity,
-    limit: Options.withDefault(integerOption("limit", "ROWS", "Number of changes to show, at most 250."), 50),
+    limit: Options.withDefault(integerOption("limit", "ROWS", "Number of changes to show, at most 250.", 1, 250), 50),
     account,
     json
   },

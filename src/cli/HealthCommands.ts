@@ -197,8 +197,11 @@ const issues = Command.make(
     section: choiceArgument("SECTION", HealthSection.literals, `One of ${HealthSection.literals.join(", ")}.`),
     store,
     locale: Options.optional(textOption("locale", "LOCALE", "Only this language (translation sections only).")),
-    page: Options.withDefault(integerOption("page", "PAGE", "Page number, from 1."), 1),
-    pageSize: Options.withDefault(integerOption("page-size", "ROWS", "Rows per page, 1 to 100."), defaultPageSize),
+    page: Options.withDefault(integerOption("page", "PAGE", "Page number, from 1.", 1), 1),
+    pageSize: Options.withDefault(
+      integerOption("page-size", "ROWS", "Rows per page, 1 to 100.", 1, 100),
+      defaultPageSize
+    ),
     account,
     json
   },

@@ -161,7 +161,7 @@ const log = Command.make(
   "log",
   {
     account,
-    limit: Options.withDefault(integerOption("limit", "ROWS", "Number of changes to show, at most 250."), 50),
+    limit: Options.withDefault(integerOption("limit", "ROWS", "Number of changes to show, at most 250.", 1, 250), 50),
     json
   },
   ({ account, json, limit }) =>

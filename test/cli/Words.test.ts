@@ -102,7 +102,11 @@ describe.skipIf(!serverAnswers)("names and errors on the command line", () => {
           [["user", "second-factor", "--required", "maybe"], "--required: must be one of yes, no"],
           [["draft", "set", "x", "--revision", "", "title=X"], '--revision: must be a whole number, not ""'],
           [["draft", "set", "x", "--revision", "1.5", "title=X"], '--revision: must be a whole number, not "1.5"'],
-          [["history", "x", "--limit", "1e400"], '--limit: must be a whole number, not "1e400"']
+          [["history", "x", "--limit", "1e400"], '--limit: must be a whole number, 1 to 250, not "1e400"'],
+          [["history", "x", "--limit=251"], '--limit: must be a whole number, 1 to 250, not "251"'],
+          [["user", "log", "--limit", "0"], '--limit: must be a whole number, 1 to 250, not "0"'],
+          [["health", "issues", "media", "--page=-1"], '--page: must be a whole number of at least 1, not "-1"'],
+          [["health", "issues", "media", "--page-size", "0"], '--page-size: must be a whole number, 1 to 100, not "0"']
         ]
         for (const [args, message] of refusals) {
           assert.deepStrictEqual(yield* catalog(args, {}), { code: 2, stdout: "", stderr: `${message}\n` })

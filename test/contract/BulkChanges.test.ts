@@ -243,7 +243,7 @@ for (const engine of serviceEngines) {
               result: { changed: 1, unchanged: 0, refused: 1 },
               errors: [
                 {
-                  item: "variant Small",
+                  item: "variant Other: Small, O-1",
                   message: `the variant's product ${other} is not on this store: add the product first`
                 }
               ]

@@ -19,6 +19,12 @@ export const commandsWith = (env: Readonly<Record<string, string>>) => {
 
   return {
     run,
+    /** The output and the error line of a command that prints its result, and is refused. */
+    partly: (...args: Words) =>
+      Effect.map(run(...args), ({ code, stderr, stdout }) => {
+        assert.strictEqual(code, 1, args.join(" "))
+        return { output: stdout.trimEnd(), reason: stderr.trimEnd() }
+      }),
     /** The output of a command that succeeds. */
     said,
     /** The JSON output of a command that succeeds. */
