@@ -3,6 +3,7 @@ import { BulkJobs } from "../../../src/bulk/BulkJobs.ts"
 import { firstPart, Undo } from "../../../src/connections/Undo.ts"
 import { DemoFailures } from "../../../src/demo/DemoFailures.ts"
 import { NewEntity } from "../../../src/drafts/Creation.ts"
+import { OwnDefinitions } from "../../../src/drafts/MetafieldDefinitions.ts"
 import { Drops } from "../../../src/drops/Drops.ts"
 import { ChangeFeed, type FeedPage } from "../../../src/feed/ChangeFeed.ts"
 import { Imports } from "../../../src/imports/Imports.ts"
@@ -14,6 +15,7 @@ import { fromMillis } from "../../../src/model/Timestamp.ts"
 import { DemoShops } from "../../../src/platform/demo/DemoShops.ts"
 import { JobWorker } from "../../../src/programs/JobWorker.ts"
 import { PublicationsRepo } from "../../../src/publishing/PublicationsRepo.ts"
+import { PublishJobs } from "../../../src/publishing/PublishJobs.ts"
 import { DataHealth, Drafts, Publishing, Remediation, Stores } from "../../../src/testing/index.ts"
 import { picked, unknown, type World } from "./CarryOut.ts"
 import type { ServiceOperation } from "./ServiceOperations.ts"
@@ -289,8 +291,26 @@ const carryOutInBulk = (operation: Operation<"bulk">, world: World) =>
     return yield* (yield* JobWorker).settle(job.id, quiet)
   })
 
+const carryOutOnDefinitions = ({ do: change, key, owner, type }: Operation<"define" | "setType">) =>
+  Effect.flatMap(OwnDefinitions, ({ create, setType }) =>
+    change === "define" ? create({ owner_type: owner, key, type }) : setType({ owner_type: owner, key, type })
+  )
+
+const setField = ({ entity, key, value }: Operation<"setField">, world: World) =>
+  Effect.gen(function* () {
+    const id = referencesOf(world).any(entity)
+    const request = { draft_revision: yield* revisionOf(id), attributes: [{ key, value }] }
+    return yield* (yield* Drafts).updateAttributes(id, request)
+  })
+
+const cancelAll = (storeId: StoreId) =>
+  Effect.gen(function* () {
+    const job = yield* (yield* PublishJobs).cancelAll(storeId)
+    return yield* (yield* JobWorker).settle(job.id, quiet)
+  })
+
 /** The operations that wait for the end of publishes or of a job. Both wait while an import locks the account. */
-const waiting: ReadonlyArray<ServiceOperation["do"]> = ["work", "bulk"]
+const waiting: ReadonlyArray<ServiceOperation["do"]> = ["work", "bulk", "cancelAll"]
 
 /** Executes an operation of a service on one implementation. */
 export const carryOutService = (operation: ServiceOperation, world: World) =>
@@ -318,6 +338,13 @@ export const carryOutService = (operation: ServiceOperation, world: World) =>
       }
       case "cancelPublish":
         return yield* publishing.cancel(any(operation.entity), store(operation.store))
+      case "cancelAll":
+        return yield* cancelAll(store(operation.store))
+      case "define":
+      case "setType":
+        return yield* carryOutOnDefinitions(operation)
+      case "setField":
+        return yield* setField(operation, world)
       case "work": {
         const { runDue } = yield* Drops
         return [yield* runDue, yield* published(world), yield* runDue]

@@ -204,17 +204,40 @@ const importOperation = fc.oneof(
   }
 )
 
+const defined = {
+  owner: kind,
+  key: fc.constantFrom("my.fit", "specs.hours", "x", "specs.tags"),
+  type: fc.constantFrom("single_line_text_field", "number_integer", "list.single_line_text_field", "boolean", "no_type")
+}
+
+/** One change of definitions or of a metafield, or the cancellation of all publishes to a store. */
+const definitionOperation = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("define" as const, "setType" as const), ...defined }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("setField" as const),
+      entity: nat,
+      key: defined.key,
+      value: fc.option(fc.constantFrom("12", "true", '["a","b"]', "snug"))
+    })
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("cancelAll" as const), store: nat }) }
+)
+
 /** An operation of a service, or one of those between two comparisons of `Operations`. */
 export const serviceOperation = fc.oneof(
   { weight: 2, arbitrary: operation },
   { weight: 3, arbitrary: draftOperation },
   { weight: 4, arbitrary: storeOperation },
   { weight: 2, arbitrary: importOperation },
+  { weight: 2, arbitrary: definitionOperation },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("wait" as const), millis: fc.constantFrom(60_000, 600_000) }) }
 )
 export type ServiceOperation =
   | (typeof draftOperation extends fc.Arbitrary<infer A> ? A : never)
   | (typeof storeOperation extends fc.Arbitrary<infer A> ? A : never)
+  | (typeof definitionOperation extends fc.Arbitrary<infer A> ? A : never)
   | (typeof importOperation extends fc.Arbitrary<infer A> ? A : never)
 
 const others: ReadonlyArray<string> = [
@@ -259,6 +282,9 @@ export const serviceBeginning: ReadonlyArray<Operation | ServiceOperation> = [
     operations: [{ entity: 0, store: null, key: "product_type", value: "Boots" }]
   },
   { do: "feed", limit: 5, cursor: null },
+  { do: "define", owner: "product", key: "specs.hours", type: "number_integer" },
+  { do: "setField", entity: 0, key: "specs.hours", value: "12" },
+  { do: "setType", owner: "product", key: "specs.hours", type: "single_line_text_field" },
   { do: "editShop", store: 0, record: 0, key: "vendor", value: "Boots" },
   { do: "draft", entity: 0, store: 0, edits: [{ key: "vendor", value: "free" }], isLate: false, byAgent: false },
   { do: "refresh", domain: "b.example" },
