@@ -2,6 +2,7 @@ import { Array as Arr, Effect, Schema } from "effect"
 import type { Needle } from "../catalog/SearchText.ts"
 import { type CatalogChange, ownersOf } from "../drafts/CatalogChange.ts"
 import { EntityKind } from "../model/Attribute.ts"
+import { compareFields } from "../model/FieldOrder.ts"
 import { type AccountId, EntityId, type ImportId } from "../model/Ids.ts"
 import type { ImportsRepo } from "./ImportsRepo.ts"
 import { hasValues, listChanges, maxShownEntities, type ReviewList, type StagedItem } from "./StagedImport.ts"
@@ -96,11 +97,14 @@ const groupChanges = ({ changes }: StagedItem): { readonly own: ByEntity; readon
   }
 }
 
-const differencesOf = (changes: ReadonlyArray<CatalogChange>, before: ReviewedEntity["values"]) =>
+/** The values that the changes of one entity write. They are sorted, because JSON in PostgreSQL does not keep the order of its keys. */
+const differencesOf = (kind: EntityKind, changes: ReadonlyArray<CatalogChange>, before: ReviewedEntity["values"]) =>
   changes.flatMap((change): ReadonlyArray<FieldDifference> => {
     if (!hasValues(change)) return []
     const isOverride = change._tag === "SetOverrides"
+    const compare = compareFields(kind)
     return Object.entries(change.values)
+      .toSorted(([left], [right]) => compare(left, right))
       .filter(([, after]) => change._tag !== "CreateEntity" || (after !== null && after !== ""))
       .map(([field, after]) => ({ field, before: isOverride ? null : (before[field] ?? null), after, isOverride }))
   })
@@ -127,7 +131,7 @@ const rowsOf = (
           title: here?.title ?? created?.values.title ?? created?.values.alt ?? "",
           product: here?.product ?? null,
           isNew: created !== undefined,
-          differences: differencesOf(changes, isOpen ? (here?.values ?? {}) : {}),
+          differences: differencesOf(kind, changes, isOpen ? (here?.values ?? {}) : {}),
           others: [...new Set(changes.flatMap(({ _tag }) => (hasOther(_tag) ? [others[_tag]] : [])))]
         }
       ]

@@ -289,5 +289,10 @@ export const serviceBeginning: ReadonlyArray<Operation | ServiceOperation> = [
   { do: "draft", entity: 0, store: 0, edits: [{ key: "vendor", value: "free" }], isLate: false, byAgent: false },
   { do: "refresh", domain: "b.example" },
   { do: "decide", conflicts: "all", decision: "keep_draft" },
+  { do: "acceptDecided", rest: null, confirmsRemovals: true },
+  // Two fields whose order PostgreSQL's JSON does not keep.
+  { do: "editShop", store: 0, record: 0, key: "title", value: "TEE-XL" },
+  { do: "editShop", store: 0, record: 0, key: "tags", value: '["winter"]' },
+  { do: "refresh", domain: "b.example" },
   { do: "acceptDecided", rest: null, confirmsRemovals: true }
 ]
