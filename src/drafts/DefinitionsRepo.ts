@@ -125,10 +125,12 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
             AND d.key = ${key}`
       )
 
-      const isMistyped = (attributes: Fragment, key: string, type: string) => sql`(
-        ${attributes} -> ${key}::text ->> 'type' <> ${type}
-        AND key_fits(jsonb_build_object('type', ${type}::text), NULL, ${attributes} -> ${key}::text ->> 'value')
-      )`
+      // AND would also call key_fits without a value, which it does not take: null is not false.
+      const isMistyped = (attributes: Fragment, key: string, type: string) => sql`
+        CASE WHEN ${attributes} -> ${key}::text ->> 'type' <> ${type}
+          THEN key_fits(jsonb_build_object('type', ${type}::text), NULL, ${attributes} -> ${key}::text ->> 'value')
+          ELSE false
+        END`
 
       const mistyped = findAll(Schema.Struct({ id: EntityId }))(
         (accountId: AccountId, { key, kind, type }: Metafield, after: EntityId, limit: number) => sql`

@@ -5,6 +5,7 @@ import type { NewDrop } from "../../src/drops/Drop.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import type { ReconcileOperation } from "../../src/health/RemediationRules.ts"
 import { CurrentBounds } from "../../src/model/ConnectionBounds.ts"
+import { metafieldTypes } from "../../src/model/Definition.ts"
 import type { EntityId, StoreId } from "../../src/model/Ids.ts"
 import {
   actingAs,
@@ -366,6 +367,23 @@ for (const engine of featureServiceEngines)
               )
             })
           )
+      )
+
+      it.effect("a key of each type can be defined, also if no entity has a value of it", () =>
+        inShop(() =>
+          Effect.gen(function* () {
+            const definitions = yield* OwnDefinitions
+            assert.isAbove(metafieldTypes.length, 40)
+            for (const [index, type] of metafieldTypes.entries()) {
+              const { definition, retyped } = yield* definitions.create({
+                owner_type: "product",
+                key: `every.type_${index}`,
+                type
+              })
+              assert.deepStrictEqual([definition.type, retyped], [type, 0])
+            }
+          })
+        )
       )
 
       it.effect("values get the type of their definition although one of their entities is deleted meanwhile", () =>
