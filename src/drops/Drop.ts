@@ -1,4 +1,4 @@
-import { Either, Option, Schema } from "effect"
+import { Array as Arr, Either, Option, Schema } from "effect"
 import { type Attributes, EntityKind } from "../model/Attribute.ts"
 import { misfitOfField } from "../model/AttributeRules.ts"
 import { type Issue, ValidationFailed } from "../model/Errors.ts"
@@ -116,8 +116,8 @@ export const Overlap = Schema.Struct({
 })
 export type Overlap = typeof Overlap.Type
 
-/** Maximum number of changes of a drop. It is limited because answers and each part of a step read all of them. */
-export const maxDropChanges = 250
+/** Maximum number of changes of a drop. It is limited because answers, and each part of a step, read all of them. */
+export const maxDropChanges = 2_000
 
 const isTimezone = (name: string) =>
   /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(name) &&
@@ -133,6 +133,9 @@ export const isSameField = (
   sameText(left.entity_id, right.entity_id) &&
   left.field === right.field &&
   (left.store_id === null || right.store_id === null || sameText(left.store_id, right.store_id))
+
+const fieldKey = ({ entity_id, field }: Pick<NewDrop["changes"][number], "entity_id" | "field">) =>
+  `${entity_id.toLowerCase()} ${field}`
 
 /** Whether two drops are under way at the same time. A drop that starts when the other ends is not. */
 export const isSameTime = (
@@ -169,11 +172,16 @@ export const planDrop = (
   if (newDrop.changes.length < 1 || newDrop.changes.length > maxDropChanges)
     note("changes", `must have 1 to ${maxDropChanges} changes`)
 
-  const changes = newDrop.changes.slice(0, maxDropChanges).flatMap((change, index): ReadonlyArray<PlannedChange> => {
+  const given = newDrop.changes.slice(0, maxDropChanges)
+  const ofField = Arr.groupBy(
+    given.map((change, index) => ({ ...change, index })),
+    fieldKey
+  )
+  const changes = given.flatMap((change, index): ReadonlyArray<PlannedChange> => {
     const path = `changes[${index}]`
     const target = targets.get(change.entity_id.toLowerCase() as EntityId)
     const store = stores.find(({ id }) => id === change.store_id?.toLowerCase())
-    const earlier = newDrop.changes.findIndex((other) => isSameField(other, change))
+    const earlier = (ofField[fieldKey(change)] ?? []).find((other) => isSameField(other, change))?.index ?? index
     if (earlier < index) note(path, `writes the same field as changes[${earlier}]`)
     if (change.store_id !== null && store === undefined) note(`${path}.store_id`, "no such store is linked")
     if (target === undefined) {

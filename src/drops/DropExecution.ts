@@ -148,7 +148,10 @@ const makeStartAndEnd = Effect.gen(function* () {
   return { start, end }
 })
 
-/** Saves the outcomes of a start or an end after all its publishes have ended. */
+/**
+ * Saves the outcomes of a start or an end after all its publishes have ended, in parts: the drafts of failed changes are withdrawn, and the
+ * contents of the publishes are read.
+ */
 const makeSettle = Effect.gen(function* () {
   const changes = yield* CatalogChanges
   const drafts = yield* DraftsRepo
@@ -187,14 +190,19 @@ const makeSettle = Effect.gen(function* () {
       const isStart = due.step === "settle_start"
       const open = drop.effects.filter(({ outcome }) => outcome === null)
       const linked = yield* linkedIds(due.accountId)
-      const ended = yield* findEnded(open, linked)
+      const part = takePart(open, 0)
+      const ended = yield* findEnded(part, linked)
       if (Option.isNone(ended)) return false
       const settled = isStart
-        ? yield* settleStarts(due.accountId, open, ended.value, linked)
-        : open.map((effect) => settleEnd(effect, recordOf(effect, ended.value)))
-      const effects = [...drop.effects.filter(({ outcome }) => outcome !== null), ...settled]
+        ? yield* settleStarts(due.accountId, part, ended.value, linked)
+        : part.map((effect) => settleEnd(effect, recordOf(effect, ended.value)))
       // Changes that failed before their draft was written are not among these: an equal value of somebody else must stay.
       if (isStart) yield* withdrawDrafts(due, settled, linked)
+      if (part.length < open.length) {
+        yield* repo.move(due, { status: drop.status, next: due.step, effects: settled, outcomes: [] })
+        return true
+      }
+      const effects = [...drop.effects.filter(({ outcome }) => outcome !== null), ...settled]
       const outcomes = outcomesOf(drop.changes.length, effects)
       const hasFailed = outcomes.some(({ outcome }) => outcome === "failed")
       yield* repo.move(due, {

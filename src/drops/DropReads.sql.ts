@@ -159,7 +159,10 @@ export const makeDropReads = (
   }
 }
 
-/** The statement that reads the values that a drop has replaced. At the end of a drop, effects without an outcome have started too. */
+/**
+ * The statement that reads the values that a drop has replaced. At the end of a drop, effects without an outcome have started too. OFFSET 0:
+ * without statistics, PostgreSQL would read all effects of the drop for each change.
+ */
 export const makeReadEarlierValues = (sql: SqlClient): Pick<Context.Tag.Service<DropsRepo>, "earlierValues"> => ({
   earlierValues: findAll(EarlierValue)(
     (accountId: AccountId, id: DropId) => sql`
@@ -167,7 +170,10 @@ export const makeReadEarlierValues = (sql: SqlClient): Pick<Context.Tag.Service<
              CASE WHEN count(DISTINCT f.accepted_before) = 1 THEN min(f.accepted_before) END AS value
       FROM drop d
       JOIN drop_change c ON c.account_id = ${accountId} AND c.drop_id = d.id
-      JOIN drop_effect f ON f.account_id = ${accountId} AND f.drop_id = d.id AND f.ordinal = c.ordinal
+      CROSS JOIN LATERAL (
+        SELECT f.* FROM drop_effect f
+        WHERE f.account_id = ${accountId} AND f.drop_id = d.id AND f.ordinal = c.ordinal OFFSET 0
+      ) f
       JOIN store s ON s.account_id = ${accountId} AND s.id = f.store_id AND s.status = 'linked'
       WHERE d.account_id = ${accountId} AND d.id = ${id} AND f.publication_id IS NOT NULL
         AND (f.outcome IS NOT NULL OR d.next_step IN ('end', 'settle_end'))

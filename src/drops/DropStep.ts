@@ -52,7 +52,7 @@ export const DropEffect = Schema.Struct({
 })
 export type DropEffect = typeof DropEffect.Type
 
-const LockedChange = Schema.Struct({ ...PlannedChange.fields, outcome: Schema.NullOr(DropOutcome) })
+export const LockedChange = Schema.Struct({ ...PlannedChange.fields, outcome: Schema.NullOr(DropOutcome) })
 
 /** A drop whose next step is being carried out. The transaction holds its row lock. */
 export const LockedDrop = Schema.Struct({

@@ -10,7 +10,9 @@ import { type AccountId, DropId } from "../model/Ids.ts"
 import { Timestamp } from "../model/Timestamp.ts"
 import { changedId, changedKind } from "./DropReads.sql.ts"
 import {
+  DropEffect,
   DueStep,
+  LockedChange,
   LockedDrop,
   maxFailedParts,
   notLinkedCode,
@@ -28,6 +30,23 @@ type DueAt = typeof DueAt.Type
 
 const byTime = Order.mapInput(Order.tuple(Order.string, Order.string), ({ at, id }: DueAt) => [at, id] as const)
 
+// Effects are joined with their changes here: without statistics, PostgreSQL reads all changes of the account for each effect.
+const LockedRow = Schema.Struct({
+  ...LockedDrop.fields,
+  changes: Schema.Array(Schema.Struct({ ...LockedChange.fields, isDeleted: Schema.Boolean })),
+  effects: Schema.Array(DropEffect.omit("entityId", "isDeleted", "field", "value"))
+})
+type LockedRow = typeof LockedRow.Type
+
+const withChange =
+  (changes: LockedRow["changes"]) =>
+  (effect: LockedRow["effects"][number]): ReadonlyArray<DropEffect> => {
+    const change = changes[effect.ordinal]
+    if (change === undefined) return []
+    const { entity_id: entityId, field, isDeleted, value } = change
+    return [{ ...effect, entityId, isDeleted, field, value }]
+  }
+
 /** Stands for the due steps of an account that was not asked, because it is busy. Its hint stays as it is. */
 const notAsked = null
 
@@ -43,11 +62,16 @@ const isFree = (sql: SqlClient, accountId: Fragment) => sql`
       AND (before.ends_at <= d.starts_at OR (before.ends_at IS NULL AND before.starts_at < d.starts_at))
   )`
 
-/** Whether a publish of `effects`, which are effects `f` of `d`, is pending to a linked store. */
+/**
+ * Whether a publish of `effects`, which are effects `f` of `d`, is pending to a linked store. OFFSET 0 makes PostgreSQL look up each publish
+ * by its id: without statistics it would read all pending publishes of the account for each effect.
+ */
 const isPublishing = (sql: SqlClient, accountId: Fragment, effects: Fragment) => sql`
   EXISTS (
     SELECT FROM drop_effect f
-    JOIN publication p ON p.account_id = ${accountId} AND p.id = f.publication_id
+    CROSS JOIN LATERAL (
+      SELECT p.state FROM publication p WHERE p.account_id = ${accountId} AND p.id = f.publication_id OFFSET 0
+    ) p
     JOIN store s ON s.account_id = ${accountId} AND s.id = f.store_id AND s.status = 'linked'
     WHERE f.account_id = ${accountId} AND f.drop_id = d.id AND ${effects} AND p.state = 'pending'
   )`
@@ -118,13 +142,13 @@ export const makeDueSteps = (
 
   // A statement of its own, after the lock: the one that locks may have begun before the previous part was saved, and would not
   // see its effects.
-  const readLocked = findOne(LockedDrop)(
+  const readRow = findOne(LockedRow)(
     ({ accountId, id }: DueStep) => sql`
       SELECT d.actor, d.status, rfc3339(d.ends_at) AS "endsAt",
              (
                SELECT json_agg(json_build_object(
                         'entity_id', ${changedId(sql)}, 'entity_type', ${changedKind(sql)}, 'store_id', c.store_id,
-                        'field', c.field, 'value', c.value, 'outcome', c.outcome
+                        'field', c.field, 'value', c.value, 'outcome', c.outcome, 'isDeleted', c.entity_id IS NULL
                       ) ORDER BY c.ordinal)
                FROM drop_change c
                LEFT JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
@@ -132,18 +156,24 @@ export const makeDueSteps = (
              ) AS changes,
              (
                SELECT coalesce(json_agg(json_build_object(
-                        'ordinal', f.ordinal, 'entityId', ${changedId(sql)}, 'isDeleted', c.entity_id IS NULL,
-                        'storeId', f.store_id, 'field', c.field,
-                        'value', c.value, 'overrideBefore', f.override_before, 'acceptedBefore', f.accepted_before,
-                        'publicationId', f.publication_id, 'outcome', f.outcome, 'error', f.error
+                        'ordinal', f.ordinal, 'storeId', f.store_id, 'overrideBefore', f.override_before,
+                        'acceptedBefore', f.accepted_before, 'publicationId', f.publication_id, 'outcome', f.outcome,
+                        'error', f.error
                       ) ORDER BY f.ordinal, f.store_id), '[]')
                FROM drop_effect f
-               JOIN drop_change c ON c.account_id = ${accountId} AND c.drop_id = f.drop_id AND c.ordinal = f.ordinal
                WHERE f.account_id = ${accountId} AND f.drop_id = d.id
              ) AS effects
       FROM drop d
       WHERE d.account_id = ${accountId} AND d.id = ${id}`
   )
+
+  const readLocked = (step: DueStep) =>
+    Effect.map(
+      readRow(step),
+      Option.map(
+        ({ effects, ...drop }): LockedDrop => ({ ...drop, effects: effects.flatMap(withChange(drop.changes)) })
+      )
+    )
 
   return {
     due: (limit, except, busy = [], begin = () => Effect.void) => {

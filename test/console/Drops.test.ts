@@ -3,9 +3,10 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { BulkJobs } from "../../src/bulk/BulkJobs.ts"
 import { Drops } from "../../src/drops/Drops.ts"
-import type { PublicationId } from "../../src/model/Ids.ts"
+import { EntityId, type PublicationId } from "../../src/model/Ids.ts"
 import { JobWorker } from "../../src/programs/JobWorker.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
+import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, anEntity, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { sectionsOf } from "../oauth/Html.ts"
 import { aBrowser, ask, PagesServer, withNote } from "../oauth/PagesServer.ts"
@@ -764,6 +765,101 @@ layer(PagesServer, { excludeTestServices: true })("the pages of drops", (it) => 
         applied,
         '<td data-label="Earlier value"><span class="value"><bdi>Boots</bdi></span></td><td data-label="New value"><span class="value"><bdi>Sale &lt;Boots></bdi></span></td>'
       )
+    })
+  )
+
+  it.effect(
+    "a percentage off all products of a large collection is one drop, which is shown by pages and by outcome",
+    () =>
+      Effect.gen(function* () {
+        const { actor, compose, create, fitting, open, store, winter } = yield* aShop
+        const products = yield* Effect.replicateEffect(mintId(EntityId), 260)
+        yield* (yield* CatalogChanges)
+          .apply([
+            ...products.flatMap((id, index) => {
+              const variant = EntityId.make(crypto.randomUUID())
+              return [
+                CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: `Hat ${index}` } }),
+                CatalogChange.CreateEntity({ id: variant, kind: "variant", parentId: id, values: { price: "10.00" } }),
+                CatalogChange.AddToStore({ entityId: id, storeId: store.id }),
+                CatalogChange.AddToStore({ entityId: variant, storeId: store.id }),
+                // One of them was never published, so its changes will fail.
+                ...(index === 259 ? [] : [CatalogChange.AcceptPublish({ entityId: variant, storeId: store.id })])
+              ]
+            }),
+            CatalogChange.SetMembers({ collectionId: winter, productIds: products })
+          ])
+          .pipe(actingAs(actor))
+        const form = {
+          ...without(fitting, "set-product-title", ...Object.keys(fitting).filter((name) => name.startsWith("thing-"))),
+          [`members-${winter}`]: "yes",
+          percent: "20",
+          old_price: "yes"
+        }
+        const review = yield* compose("review", form)
+        assertPage(review)
+        assert.include(review.text, "520 changes of 260 items")
+        const id = idOf(yield* create(form))
+        const rowsOf = (page: { readonly text: string }) => page.text.match(/<tr><th scope="row">/g)?.length
+        const first = yield* open(`/drops/${id}`)
+        assertPage(first)
+        assert.strictEqual(rowsOf(first), 100)
+        assert.include(
+          first.text,
+          `<nav class="pages" aria-label="Pages of changes"><span class="quiet">1 to 100 of 520</span><a href="/drops/${id}?from=100">Next changes</a></nav>`
+        )
+        const last = yield* open(`/drops/${id}?from=500`)
+        assert.strictEqual(rowsOf(last), 20)
+        assert.include(
+          last.text,
+          `<a href="/drops/${id}?from=400">Previous changes</a><span class="quiet">501 to 520 of 520</span></nav>`
+        )
+        // A place between two pages, and one after the end.
+        assert.include((yield* open(`/drops/${id}?from=199`)).text, "101 to 200 of 520")
+        assert.include((yield* open(`/drops/${id}?from=520`)).text, "1 to 100 of 520")
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`UPDATE drop_change SET outcome = 'failed' WHERE drop_id = ${id} AND ordinal IN (7, 311)`
+        const counted = yield* open(`/drops/${id}`)
+        assert.include(
+          counted.text,
+          `<nav class="pages" aria-label="Outcomes"><a href="/drops/${id}" aria-current="true">All changes: 520</a><a href="/drops/${id}?outcome=failed">Failed: 2</a></nav>`
+        )
+        const failed = yield* open(`/drops/${id}?outcome=failed&from=100`)
+        assertPage(failed)
+        assert.strictEqual(rowsOf(failed), 2)
+        assert.notInclude(failed.text, "Pages of changes")
+      })
+  )
+
+  it.effect("a drop of more than 2,000 changes is refused, and so is a form with very many problems", () =>
+    Effect.gen(function* () {
+      const { actor, boots, compose, fitting } = yield* aShop
+      const variants = Array.from({ length: 1_001 }, () => EntityId.make(crypto.randomUUID()))
+      yield* (yield* CatalogChanges)
+        .apply(
+          variants.map((id, index) =>
+            CatalogChange.CreateEntity({ id, kind: "variant", parentId: boots, values: { title: `V${index}` } })
+          )
+        )
+        .pipe(actingAs(actor))
+      const chosen = Object.fromEntries(variants.map((id) => [`thing-${id}`, "yes"]))
+      const whole = {
+        ...without(fitting, "set-product-title"),
+        ...chosen,
+        store_id: "all",
+        "set-variant-price": "8.00"
+      }
+      const tooMany = yield* compose("review", { ...whole, "set-variant-barcode": "1" })
+      assert.strictEqual(tooMany.status, 400)
+      assert.deepStrictEqual(
+        misfitsOf(tooMany.text)[0],
+        "What: These are 2,002 changes. A drop has at most 2,000: choose fewer items or fields."
+      )
+      const nowhere = yield* compose("review", whole)
+      assert.strictEqual(nowhere.status, 400)
+      const misfits = misfitsOf(nowhere.text)
+      assert.lengthOf(misfits, 21)
+      assert.strictEqual(misfits.at(-1), "What: 981 more problems.")
     })
   )
 

@@ -14,7 +14,7 @@ import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
-import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
+import { actingAs, anAccount, CatalogChange, CatalogChanges, Drafts, Stores } from "../../src/testing/index.ts"
 import { advance, ahead, layerMovableClock, layerStarted } from "../support/MovableClock.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
@@ -346,6 +346,50 @@ for (const engine of featureServiceEngines)
             assert.deepStrictEqual(yield* titles(shop, two), { Tent: count })
           })
         )
+      )
+
+      it.effect(
+        "the store refuses the values: the drafts are withdrawn in two parts, and the drop fails after the last one",
+        () =>
+          inShop((shop) =>
+            Effect.gen(function* () {
+              const { accountId, two } = shop
+              yield* (yield* DemoShops).fail(
+                { accountId, storeId: two.id },
+                { kind: "refuse", percent: 100, delayMillis: 0 }
+              )
+              const { id } = yield* aDrop(shop, two)
+              yield* advance(hour)
+              assert.strictEqual(yield* runPart(id), "start")
+              assert.strictEqual(yield* runPart(id), "start")
+              yield* Effect.repeat(
+                Effect.flatMap(DropsRepo, (repo) => repo.due(50, [])),
+                {
+                  until: (steps) => steps.some((step) => step.id === id),
+                  schedule: Schedule.spaced("10 millis")
+                }
+              )
+              const drafts = Effect.forEach(shop.products, (product) =>
+                Effect.map(
+                  Effect.flatMap(Drafts, ({ get }) => get(product, two.id)),
+                  ({ attributes }) => attributes.some(({ key, value }) => key === "title" && value === "Sale")
+                )
+              )
+              const written = Effect.map(drafts, (all) => all.filter((isWritten) => isWritten).length)
+              assert.strictEqual(yield* written, count)
+              assert.strictEqual(yield* runPart(id), "settle_start")
+              assert.strictEqual(yield* written, 1)
+              assert.deepInclude(yield* get(id), { status: "applying" })
+              assert.deepStrictEqual(outcomes(yield* get(id)), { null: count })
+              // A store that is linked again between the parts changes nothing: the publishes were refused before.
+              yield* unlink(two)
+              yield* link(two)
+              assert.strictEqual(yield* runPart(id), "settle_start")
+              assert.strictEqual(yield* written, 0)
+              assert.deepInclude(yield* get(id), { status: "failed" })
+              assert.deepStrictEqual(outcomes(yield* get(id)), { DEMO_REFUSED: count })
+            })
+          )
       )
 
       it.effect("another drop of the fields waits for the last part of the end", () =>

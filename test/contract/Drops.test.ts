@@ -2,7 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Ref, Schedule, Stream } from "effect"
 import type { DraftsRepo } from "../../src/drafts/DraftsRepo.ts"
 import { ImportLockRepo } from "../../src/drafts/ImportLockRepo.ts"
-import type { Drop, DropPlace, NewDrop } from "../../src/drops/Drop.ts"
+import { type Drop, type DropPlace, maxDropChanges, type NewDrop } from "../../src/drops/Drop.ts"
 import { notLinkedCode, unsettledCode } from "../../src/drops/DropStep.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { DropsRepo } from "../../src/drops/DropsRepo.ts"
@@ -1208,11 +1208,11 @@ for (const engine of all) {
               ])
             for (const changes of [
               [],
-              Array.from({ length: 251 }, (_, index) => change({ field: `custom.f${index}` }))
+              Array.from({ length: maxDropChanges + 1 }, (_, index) => change({ field: `custom.f${index}` }))
             ])
               assert.deepStrictEqual((yield* says({ changes }))[0], {
                 path: "changes",
-                message: "must have 1 to 250 changes"
+                message: `must have 1 to ${maxDropChanges} changes`
               })
             assert.deepStrictEqual(
               yield* says({

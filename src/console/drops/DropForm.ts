@@ -1,5 +1,6 @@
 import { Option, Schema } from "effect"
 import type { Parameters } from "../../connections/AuthorizationRequest.ts"
+import { maxDropChanges } from "../../drops/Drop.ts"
 import { EntityKind } from "../../model/Attribute.ts"
 import { EntityId, inAnyCase } from "../../model/Ids.ts"
 import { paths } from "../Paths.ts"
@@ -59,7 +60,7 @@ export const newDropWith = (things: ReadonlyArray<EntityId>, storeId?: string): 
   ])}`
 
 /** Maximum number of things that a form is read with. A drop has fewer: the others are refused with a message. */
-export const maxIds = 1_000
+export const maxIds = 2 * maxDropChanges
 
 export const allStores = "all"
 

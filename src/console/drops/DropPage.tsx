@@ -1,5 +1,7 @@
+import { Schema } from "effect"
+import type { Parameters } from "../../connections/AuthorizationRequest.ts"
 import { type DropThing, valueNow } from "../../drops/Composition.ts"
-import { type Drop, type DropChange, type EarlierValue, isSameField } from "../../drops/Drop.ts"
+import { type Drop, type DropChange, DropOutcome, type EarlierValue, isSameField } from "../../drops/Drop.ts"
 import type { EntityId } from "../../model/Ids.ts"
 import type { Store } from "../../model/Store.ts"
 import type { Visitor } from "../Browser.ts"
@@ -7,12 +9,13 @@ import { Facts } from "../Field.tsx"
 import { Frame, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import { Live } from "../Live.tsx"
 import type { Saying } from "../languages/Words.tsx"
-import { paths } from "../Paths.ts"
+import { numberOf } from "../PageHandlers.ts"
+import { dropPath, paths } from "../Paths.ts"
 import { Table } from "../Table.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
 import { EntityName, FieldName, ShortValue } from "../Wording.tsx"
 import { Where } from "./DropsPage.tsx"
-import { Differs, DropTime, NoEnd, Outcome, Status, statusSentence } from "./DropWords.tsx"
+import { Differs, DropTime, NoEnd, Outcome, outcomeName, Status, statusSentence } from "./DropWords.tsx"
 
 /** Maximum length of a value that is not folded, in characters. */
 const maxShown = 160
@@ -44,18 +47,94 @@ const titleOf = ({ parentTitle, title }: DropThing) => (parentTitle === null ? t
 const nameOf = ({ deleted_name }: DropChange, thing: DropThing | undefined): string | undefined =>
   deleted_name === null ? thing && titleOf(thing) : deleted_name.trim() === "" ? undefined : deleted_name
 
-/** `earlier`: the values that the drop has replaced; `things`: the entities that still exist; `refusal`: why it could not be cancelled. */
+/** Number of changes on a page. */
+const pageSize = 100
+
+const isOutcome = Schema.is(DropOutcome)
+
+/** The changes that an address names: those from a place on and, if it names an outcome, only those with the outcome. */
+export const shownChanges = ({ changes }: Drop, query: Parameters): ShownChanges => {
+  const outcome = query.get("outcome")
+  const only = isOutcome(outcome) ? outcome : null
+  const all = only === null ? changes : changes.filter((change) => change.outcome === only)
+  const typed = numberOf(query.get("from"))
+  const from = typed < all.length ? typed - (typed % pageSize) : 0
+  return { only, from, count: all.length, changes: all.slice(from, from + pageSize) }
+}
+
+export interface ShownChanges {
+  /** null: changes with every outcome. */
+  readonly only: DropOutcome | null
+  /** The place of the first change among the `count`. */
+  readonly from: number
+  readonly count: number
+  readonly changes: ReadonlyArray<DropChange>
+}
+
+const changesPath = (drop: Drop, only: DropOutcome | null, from = 0) => {
+  const query = new URLSearchParams([
+    ...(only === null ? [] : [["outcome", only]]),
+    ...(from === 0 ? [] : [["from", String(from)]])
+  ])
+  return query.size === 0 ? dropPath(drop.id) : `${dropPath(drop.id)}?${query}`
+}
+
+/** Links to the changes with each outcome, if there are more changes than one page shows. */
+const OutcomeLinks = ({ drop, shown }: { readonly drop: Drop; readonly shown: ShownChanges }) => {
+  const t = useWords()
+  const counted = DropOutcome.literals
+    .map((outcome) => ({ outcome, count: drop.changes.filter((change) => change.outcome === outcome).length }))
+    .filter(({ count, outcome }) => count > 0 || outcome === shown.only)
+  if (drop.changes.length <= pageSize || counted.length === 0) return null
+  const choices = [{ outcome: null, count: drop.changes.length }, ...counted]
+  return (
+    <nav class="pages" aria-label={t("Outcomes")}>
+      {choices.map(({ count, outcome }) => (
+        <a key={outcome} href={changesPath(drop, outcome)} aria-current={outcome === shown.only ? "true" : undefined}>
+          {t("{outcome}: {count, number}", { outcome: outcomeName(t, outcome), count })}
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+const Pages = ({
+  drop,
+  shown: { changes, count, from, only }
+}: {
+  readonly drop: Drop
+  readonly shown: ShownChanges
+}) => {
+  const t = useWords()
+  const next = from + changes.length
+  return count <= pageSize ? null : (
+    <nav class="pages" aria-label={t("Pages of changes")}>
+      {from > 0 && <a href={changesPath(drop, only, from - pageSize)}>{t("Previous changes")}</a>}
+      <span class="quiet">
+        {t("{first, number} to {last, number} of {all, number}", { first: from + 1, last: next, all: count })}
+      </span>
+      {next < count && <a href={changesPath(drop, only, next)}>{t("Next changes")}</a>}
+    </nav>
+  )
+}
+
+/**
+ * `shown`: the changes on this page; `earlier`: the values that the drop has replaced; `things`: the entities of these changes that still exist;
+ * `refusal`: why it could not be cancelled.
+ */
 export const DropPage = ({
   drop,
   earlier,
   note,
   refusal,
+  shown,
   stores,
   things,
   visitor
 }: {
   readonly visitor: Visitor
   readonly drop: Drop
+  readonly shown: ShownChanges
   readonly earlier: ReadonlyArray<EarlierValue>
   readonly stores: ReadonlyArray<Store>
   readonly things: ReadonlyMap<EntityId, DropThing>
@@ -97,6 +176,7 @@ export const DropPage = ({
         </div>
         <section aria-labelledby="changes">
           <h2 id="changes">{t("Changes")}</h2>
+          <OutcomeLinks drop={drop} shown={shown} />
           {drop.changes.length === 0 ? (
             <p class="quiet">{t("There are none: the store is no longer linked.")}</p>
           ) : (
@@ -110,13 +190,13 @@ export const DropPage = ({
                 t("New value"),
                 t("Outcome")
               ]}
-              rows={drop.changes.map((change, index) => {
+              rows={shown.changes.map((change, index) => {
                 const thing = things.get(change.entity_id)
                 const replaced = isBefore
                   ? thing && valueNow(thing, change.store_id, change.field)
                   : earlier.find((each) => isSameField(each, change))?.value
                 return {
-                  key: String(index),
+                  key: String(shown.from + index),
                   cells: [
                     <EntityName
                       id={change.entity_id}
@@ -143,6 +223,7 @@ export const DropPage = ({
               })}
             />
           )}
+          <Pages drop={drop} shown={shown} />
         </section>
       </Live>
     </Frame>

@@ -26,7 +26,9 @@ import { isKnownZone } from "./NewDropFields.tsx"
 import type { DropReview } from "./ReviewDropPage.tsx"
 
 /** Maximum number of things in a drop: each has at least one change. */
-export const maxThings = 250
+export const maxThings = maxDropChanges
+/** Maximum number of problems that a form shows: each of its things can have one. */
+const maxMisfits = 20
 
 /** The problems of a form, by field. */
 class FormRefused extends Data.TaggedError("FormRefused")<{ readonly misfits: ReadonlyArray<Misfit> }> {}
@@ -127,9 +129,16 @@ const unique = (misfits: ReadonlyArray<Misfit>) => [
 const order = ["name", "starts", "ends", "zone", "search", "percent"]
 
 /** In the order of the form: the first one gets the focus. */
-const inOrder = (misfits: ReadonlyArray<Misfit>) => {
+const inOrder = (misfits: ReadonlyArray<Misfit>): ReadonlyArray<Misfit> => {
   const place = ({ field }: Misfit) => (order.includes(field) ? order.indexOf(field) : field === "add" ? 8 : 7)
-  return [...unique(misfits)].sort((left, right) => place(left) - place(right))
+  const sorted = [...unique(misfits)].sort((left, right) => place(left) - place(right))
+  const count = sorted.length - maxMisfits
+  if (count <= 0) return sorted
+  const more = {
+    sentence: "{count, plural, one {# more problem} other {# more problems}}.",
+    values: { count }
+  } as const
+  return [...sorted.slice(0, maxMisfits), { field: "search", message: more }]
 }
 
 /** Why a choice of things changes nothing. */

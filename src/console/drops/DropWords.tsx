@@ -23,6 +23,17 @@ const outcomeWords: Readonly<Record<DropOutcome, Sentence>> = {
   skipped: "Left alone: somebody edited it. The store keeps the value of the drop until that edit is published."
 }
 
+const outcomeNames: Readonly<Record<DropOutcome, Sentence>> = {
+  applied: "Applied",
+  failed: "Failed",
+  reverted: "Restored",
+  skipped: "Left alone"
+}
+
+/** The name of an outcome in few words. null: all outcomes. */
+export const outcomeName = (t: Words, outcome: DropOutcome | null): string =>
+  t(outcome === null ? "All changes" : outcomeNames[outcome])
+
 export const statusOf = (status: DropStatus) => statusWords[status]
 
 /** A sentence about the drop for screen readers. */

@@ -1,8 +1,9 @@
 import { Clock, Effect, Either, Option, Schema } from "effect"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import type { MerchantLists } from "../../catalog/MerchantLists.ts"
+import { type Parameters, parametersOf } from "../../connections/AuthorizationRequest.ts"
 import { parseMonth } from "../../drops/Calendar.ts"
-import { type Drop, type DropPlace, maxDropChanges } from "../../drops/Drop.ts"
+import type { Drop, DropPlace } from "../../drops/Drop.ts"
 import { Drops } from "../../drops/Drops.ts"
 import { dayOf } from "../../drops/Zone.ts"
 import { type Surface, surfaceOf } from "../../http/Surface.ts"
@@ -17,7 +18,7 @@ import { dropPath, paths } from "../Paths.ts"
 import type { Pictures } from "../pictures/Pictures.ts"
 import { refuseOnPage } from "../Refusals.tsx"
 import { boundsOfMonth } from "./DropCalendar.tsx"
-import { DropPage } from "./DropPage.tsx"
+import { DropPage, shownChanges } from "./DropPage.tsx"
 import { type DropsContent, DropsPage } from "./DropsPage.tsx"
 import { makeNewDropForm } from "./NewDrop.tsx"
 
@@ -59,7 +60,8 @@ export const drops: Surface<Catalog | Drops | MerchantLists | Pictures | Stores 
       show: asWatcher((visitor, request) =>
         Effect.gen(function* () {
           const drop = yield* drops.get(yield* idInPath(DropId, request))
-          return yield* showDrop(visitor, drop, { note: noteOf(notes, queryOf(request).get("note")) })
+          const query = queryOf(request)
+          return yield* showDrop(visitor, drop, query, { note: noteOf(notes, query.get("note")) })
         })
       ),
       cancel: withForm((visitor, form) =>
@@ -75,7 +77,7 @@ export const drops: Surface<Catalog | Drops | MerchantLists | Pictures | Stores 
             return seeOther(`${dropPath(id)}?note=cancelled`)
           const problem = cancelled.left.reasons
           const refusal = { sentence: "Not cancelled: {problem}.", values: { problem } } as const
-          return yield* showDrop(visitor, drop, { refusal })
+          return yield* showDrop(visitor, drop, parametersOf(""), { refusal })
         })
       ),
       ...(yield* makeNewDropForm)
@@ -129,11 +131,17 @@ const makeShowDrop = Effect.gen(function* () {
   const drops = yield* Drops
   const stores = yield* Stores
 
-  return (visitor: Visitor, drop: Drop, message: { readonly note?: string | undefined; readonly refusal?: Saying }) =>
+  return (
+    visitor: Visitor,
+    drop: Drop,
+    query: Parameters,
+    message: { readonly note?: string | undefined; readonly refusal?: Saying }
+  ) =>
     Effect.gen(function* () {
-      const ids = [...new Set(drop.changes.map(({ entity_id }) => entity_id))]
-      const fields = [...new Set(drop.changes.map(({ field }) => field))]
-      const things = yield* drops.things({ ids, withVariants: false, fields, limit: maxDropChanges })
+      const shown = shownChanges(drop, query)
+      const ids = [...new Set(shown.changes.map(({ entity_id }) => entity_id))]
+      const fields = [...new Set(shown.changes.map(({ field }) => field))]
+      const things = yield* drops.things({ ids, withVariants: false, fields, limit: ids.length })
       const linked = yield* stores.list
       const earlier = yield* drops.earlierValues(drop.id)
       return html(
@@ -141,6 +149,7 @@ const makeShowDrop = Effect.gen(function* () {
         <DropPage
           visitor={visitor}
           drop={drop}
+          shown={shown}
           stores={linked}
           earlier={earlier}
           things={new Map(things.map((thing) => [thing.id, thing]))}

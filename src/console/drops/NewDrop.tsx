@@ -23,14 +23,16 @@ import { type DropReview, ReviewDropPage } from "./ReviewDropPage.tsx"
 
 /** Maximum number of results of a search. */
 const maxFound = 25
+/** Number of products of a collection that are read at once. */
+const membersPerPage = 250
 
 const decodeDropId = Schema.decodeOption(DropId)
 const decodeEntityId = Schema.decodeOption(inAnyCase(EntityId))
-const readMembers = Schema.decode(
-  Schema.parseJson(
-    Schema.Struct({ data: Schema.Array(Schema.Struct({ id: EntityId })), next_cursor: Schema.NullOr(Schema.String) })
-  )
-)
+const Members = Schema.Struct({
+  data: Schema.Array(Schema.Struct({ id: EntityId })),
+  next_cursor: Schema.NullOr(Schema.String)
+})
+const readMembers = Schema.decode(Schema.parseJson(Members))
 
 /** The pages of the form: its stores, its fields, and its review. */
 const makeFormPages = Effect.gen(function* () {
@@ -136,13 +138,20 @@ const makeWithMembers = Effect.map(
       const misfits: Array<Misfit> = []
       const added: Array<EntityId> = []
       for (const collection_id of form.members) {
-        const { data, next_cursor } = yield* catalog
-          .list("product", { collection_id, limit: maxThings, ...(store !== null && { store_id: store.id }) })
-          .pipe(
-            Effect.flatMap(({ text }) => readMembers(text)),
-            Effect.orDie
-          )
-        if (next_cursor !== null)
+        const query = { collection_id, limit: membersPerPage, ...(store !== null && { store_id: store.id }) }
+        const members: Array<EntityId> = []
+        let cursor: string | null | undefined
+        while (cursor !== null && members.length <= maxThings) {
+          const page: typeof Members.Type = yield* catalog
+            .list("product", { ...query, ...(cursor !== undefined && { cursor }) })
+            .pipe(
+              Effect.flatMap(({ text }) => readMembers(text)),
+              Effect.orDie
+            )
+          members.push(...page.data.map(({ id }) => id))
+          cursor = page.next_cursor
+        }
+        if (members.length > maxThings)
           misfits.push({
             field: "search",
             message: {
@@ -150,7 +159,7 @@ const makeWithMembers = Effect.map(
               values: { count: maxThings }
             }
           })
-        else added.push(...data.map(({ id }) => id))
+        else added.push(...members)
       }
       const things = [...new Set([...form.things, ...added])]
       if (things.length > maxThings)

@@ -292,7 +292,7 @@ export const serviceBeginning: ReadonlyArray<Operation | ServiceOperation> = [
   { do: "acceptDecided", rest: null, confirmsRemovals: true },
   // Two fields whose order PostgreSQL's JSON does not keep.
   { do: "editShop", store: 0, record: 0, key: "title", value: "TEE-XL" },
-  { do: "editShop", store: 0, record: 0, key: "tags", value: '["winter"]' },
+  { do: "editShop", store: 0, record: 0, key: "tags", value: '["winter","Boots"]' },
   { do: "refresh", domain: "b.example" },
   { do: "acceptDecided", rest: null, confirmsRemovals: true }
 ]
