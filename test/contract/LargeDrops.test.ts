@@ -16,8 +16,8 @@ import { amount } from "../support/Volume.ts"
 
 const hour = 3_600_000
 
-/** Number of changed entities. Each has two changes; in the long run these are as many as a drop may have. */
-const count = amount(150, 1_000)
+/** Number of changed entities, of which a part has 50. Each has two changes; in the long run these are as many as a drop may have. */
+const count = amount(101, 1_000)
 
 const apply = (changes: ReadonlyArray<CatalogChange>) =>
   Effect.flatMap(CatalogChanges, (catalog) => catalog.apply(changes))
