@@ -66,7 +66,8 @@ export const followEvents = <Event extends Tagged<"Done" | "Progress">, E, R>(
     })
   ).pipe(
     Effect.ensuring(draw("")),
-    Effect.onInterrupt(() => Console.error(interrupted())),
+    // First, because the end of the process that runs the command arrives as an interruption too.
     orLost(unknown),
+    Effect.onInterrupt(() => Console.error(interrupted())),
     Effect.flatMap(Effect.mapError(() => new Refused({ message: `The command ended without a result. ${unknown}` })))
   )

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { RpcClientError } from "@effect/rpc/RpcClientError"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Layer, Option, Redacted, Stream } from "effect"
+import { Cause, Effect, FiberId, Layer, Option, Redacted, Stream } from "effect"
 import { afterAll } from "vitest"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
 import { Refusal } from "../../src/admin/Refusal.ts"
@@ -47,6 +47,10 @@ it.effect(
           failed: Stream.fail(new RpcClientError({ reason: "Protocol", message: "Error in socket" })),
           why: "The process that holds the database ended before it answered."
         },
+        {
+          failed: Stream.failCause(Cause.interrupt(FiberId.none)),
+          why: "The process that holds the database ended before it answered."
+        },
         { failed: Stream.die(new Unavailable()), why: "The database cannot be reached." }
       ]
       for (const { failed, why } of gone) {
@@ -64,7 +68,11 @@ it.effect(
           code: "unavailable",
           message: `${why} It is unknown how the jobs go on: see \`catalog jobs list\`.`
         })
-        const texts = { progress: () => "", interrupted: () => "", unknown: "Look at it." }
+        const texts = {
+          progress: () => "",
+          interrupted: () => assert.fail("The command itself was not interrupted."),
+          unknown: "Look at it."
+        }
         assert.deepStrictEqual(yield* told(followEvents(failed, texts)), {
           code: "unavailable",
           message: `${why} Look at it.`
