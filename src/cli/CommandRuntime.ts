@@ -45,11 +45,29 @@ const isCutOff = (cause: Cause.Cause<unknown>) => {
   return Cause.isInterruptedOnly(cause) || Predicate.isTagged(error, "RpcClientError") || Socket.isSocketError(error)
 }
 
+const cutOffText = "The process that holds the database ended before it answered"
+
 const cutOff = new Refused({
   code: errorCode.Unavailable,
-  message:
-    "The process that holds the database ended before it answered: it is unknown whether the command took effect."
+  message: `${cutOffText}: it is unknown whether the command took effect.`
 })
+
+/** Why the result of a command cannot arrive any more. Undefined: it can. */
+const whyLost = (cause: Cause.Cause<unknown>) => {
+  if (isCutOff(cause)) return cutOffText
+  return Predicate.isTagged(Cause.squash(cause), "Unavailable") ? "The database cannot be reached" : undefined
+}
+
+/** Explains what to do if the result of work that the command follows cannot arrive any more. The work may go on without the command. */
+export const orLost =
+  (next: string) =>
+  <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | Refused, R> =>
+    Effect.catchSomeCause(work, (cause) =>
+      Option.map(
+        Option.fromNullable(whyLost(cause)),
+        (why) => new Refused({ code: errorCode.Unavailable, message: `${why}. ${next}` })
+      )
+    )
 
 /** Whether one process could not decode the request or the answer of the other. A defect that is a text: the request was unknown there. */
 const isUnread = (cause: Cause.Cause<unknown>) =>

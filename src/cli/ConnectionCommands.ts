@@ -125,7 +125,7 @@ const followUndo = <E, R>(events: Stream.Stream<UndoEvent, E, R>) =>
   followEvents(events, {
     progress: ({ done, total }) => `${done} of ${total} entities`,
     interrupted: () => "Interrupted. Changes undone so far remain undone; run the same command again for the rest.",
-    incomplete: "The undo ended without a result: run it again."
+    unknown: "Changes undone so far remain undone; run the same command again for the rest."
   })
 
 const summaryOf = ({ dry_run, entities, fields, left_alone }: Done) => {

@@ -120,7 +120,7 @@ const scan = Command.make(
         followEvents(client.scanHealth({ account, dimension: each, store }), {
           progress: (progress, now) => text({ ...progress, step: each, items: "entities" }, now),
           interrupted: () => "Interrupted. The next scan continues where this one ended.",
-          incomplete: "The scan ended without a result: scan again."
+          unknown: "Scan again: the next scan continues where this one ended."
         }).pipe(Effect.map(({ snapshot }) => snapshot))
       )
       const accountWide = toScan.filter((each) => Option.isSome(store) && !isPerStore(each))

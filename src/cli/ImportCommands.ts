@@ -62,7 +62,7 @@ const followImport = <E, R>(
       return text(event, now)
     },
     interrupted: () => interruptionTexts[step](importId, account),
-    incomplete: "The import ended without a result: see `catalog import list`."
+    unknown: `It is unknown how the import goes on: see \`${hint("import list", account)}\`.`
   })
   return Effect.map(run, (done) => done.run)
 }

@@ -3,7 +3,7 @@ import { Console, Effect, type Option, Stream } from "effect"
 import { AdminClient } from "../admin/AdminClient.ts"
 import { authorName, countUnnamed, isLocking, isOpen, isResumable, type Job, jobKinds } from "../jobs/Job.ts"
 import { errorCode } from "../model/ErrorCode.ts"
-import { withAdmin } from "./CommandRuntime.ts"
+import { orLost, withAdmin } from "./CommandRuntime.ts"
 import { argument } from "./Flags.ts"
 import { account, answer, formatCount, hint, json, noSuch, Refused, seconds } from "./Output.ts"
 import { draw } from "./ProgressLine.ts"
@@ -129,7 +129,9 @@ export const lineOfJob = (job: Job, account: Option.Option<string>) =>
 /** Follows a job to its end, with a line of progress. Refused: it has failed, was cancelled or is paused. */
 export const followJob = (account: Option.Option<string>, begun: Job) =>
   Effect.filterOrFail(
-    awaitJob(account, begun),
+    orLost(`It is unknown how the job goes on: see \`${hint(`jobs show ${begun.id}`, account)}\`.`)(
+      awaitJob(account, begun)
+    ),
     ({ state }) => state === "done",
     (last) => new Refused({ message: lineOfJob(last, account) })
   )

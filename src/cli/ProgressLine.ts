@@ -1,5 +1,6 @@
 import { Clock, Console, Effect, Option, Predicate, Stream } from "effect"
 import { minutesLeft } from "../runtime/TimeLeft.ts"
+import { orLost } from "./CommandRuntime.ts"
 import { formatCount, Refused } from "./Output.ts"
 
 /** Replaces a line of progress on stderr if it is a terminal. */
@@ -49,14 +50,14 @@ interface Texts<Event> {
   readonly progress: (event: Event & Tagged<"Progress">, now: number) => string
   /** How to continue after an interruption. */
   readonly interrupted: () => string
-  /** The refusal if the events end before `Done`. */
-  readonly incomplete: string
+  /** What to do if the result never arrives. */
+  readonly unknown: string
 }
 
 /** Draws the progress of a command, and returns its last event, `Done`. */
 export const followEvents = <Event extends Tagged<"Done" | "Progress">, E, R>(
   events: Stream.Stream<Event, E, R>,
-  { incomplete, interrupted, progress }: Texts<Event>
+  { interrupted, progress, unknown }: Texts<Event>
 ) =>
   Stream.runFoldEffect(events, Option.none<Event & Tagged<"Done">>(), (last, event) =>
     Effect.gen(function* () {
@@ -65,6 +66,8 @@ export const followEvents = <Event extends Tagged<"Done" | "Progress">, E, R>(
     })
   ).pipe(
     Effect.ensuring(draw("")),
+    // First, because the end of the process that runs the command arrives as an interruption too.
+    orLost(unknown),
     Effect.onInterrupt(() => Console.error(interrupted())),
-    Effect.flatMap(Effect.mapError(() => new Refused({ message: incomplete })))
+    Effect.flatMap(Effect.mapError(() => new Refused({ message: `The command ended without a result. ${unknown}` })))
   )

@@ -4,7 +4,7 @@ import { AdminClient } from "../admin/AdminClient.ts"
 import type { CancelledStore, PublishEvent, PublishResult } from "../admin/AdminRpcs.ts"
 import type { Job } from "../jobs/Job.ts"
 import type { JobId } from "../model/Ids.ts"
-import { withAdmin } from "./CommandRuntime.ts"
+import { orLost, withAdmin } from "./CommandRuntime.ts"
 import { entity, missing } from "./DraftCommands.ts"
 import { textOption } from "./Flags.ts"
 import { awaitJob, lineOfJob, linesOfJob } from "./JobCommands.ts"
@@ -32,12 +32,12 @@ const tellWaiting = () => {
     )
 }
 
-const followPublish = <E, R>(events: Stream.Stream<PublishEvent, E, R>) =>
+const followPublish = <E, R>(events: Stream.Stream<PublishEvent, E, R>, account: Option.Option<string>) =>
   followEvents(Stream.tap(events, tellWaiting()), {
     progress: ({ open, total }) => (open === 0 ? "" : `publishing: ${open} of ${total} stores to go`),
     interrupted: () =>
       "Interrupted. The publish request stays queued: a running server or the next `catalog publish` of this entity completes it.",
-    incomplete: "The publish ended without a result: see `catalog history`."
+    unknown: `It is unknown how the publish goes on: see \`${hint("history ENTITY", account)}\`.`
   })
 
 const lineOf = ({ draft_revision, error, outcome, store_domain }: PublishResult) => {
@@ -78,7 +78,7 @@ const whyIncomplete = (job: Job, account: Option.Option<string>) => {
     : [`${job.title}: ${formatCount(failed)} failed. \`${hint("history ENTITY", account)}\` says why an entity failed.`]
 }
 
-/** Waits until all jobs have ended. `none`: what to say without jobs. RpcClientError: the process that ran the command ended. */
+/** Waits until all jobs have ended. `none`: what to say without jobs. */
 const followAll = (
   account: Option.Option<string>,
   begun: {
@@ -94,9 +94,11 @@ const followAll = (
       yield* Console.error(
         `${title}: follows the open job ${id}, which was begun before. Run the command again for what was changed since.`
       )
-    const [lost, jobs] = yield* Effect.partition(begun.jobs, (job) => awaitJob(account, job))
-    const cut = lost.find(({ _tag }) => _tag === "RpcClientError")
-    if (cut !== undefined) return yield* cut
+    const [lost, jobs] = yield* Effect.partition(begun.jobs, (job) => awaitJob(account, job)).pipe(
+      // If the process that runs the command has ended, no other job can be followed either.
+      Effect.tap(([errors]) => errors.find(({ _tag }) => _tag === "RpcClientError") ?? Effect.void),
+      orLost(`It is unknown how the jobs go on: see \`${hint("jobs list", account)}\`.`)
+    )
     const done = jobs.filter(({ state }) => state === "done")
     const failures = [
       ...begun.refused,
@@ -156,7 +158,8 @@ export const publishCommand = Command.make(
         return yield* answer(json, ended, ended.stores.map(lineOfCancelled))
       }
       const { entity_id, results } = yield* followPublish(
-        (yield* AdminClient).publish({ account, entity, store, again })
+        (yield* AdminClient).publish({ account, entity, store, again }),
+        account
       )
       const failures = results.flatMap(whyNot)
       const arrived = results.filter(({ outcome }) => outcome !== "failed" && outcome !== "refused")

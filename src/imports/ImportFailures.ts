@@ -64,12 +64,12 @@ export const summarizeProblems = (cause: Cause.Cause<unknown>): ImportSummary | 
     : undefined
 }
 
+export const interruptedText = "The import was interrupted."
+
 export const describeSourceFailure = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   if (error instanceof PlatformUnavailable || error instanceof PlatformRefused) return whyUnread(error)
-  return error instanceof ImportFileRejected || error instanceof ValidationFailed
-    ? error.message
-    : "The import was interrupted."
+  return error instanceof ImportFileRejected || error instanceof ValidationFailed ? error.message : interruptedText
 }
 
 /** Why the store could not be read after an export was applied. */

@@ -8,7 +8,7 @@ import type { Store } from "../model/Store.ts"
 import { FaultInjector } from "../runtime/FaultInjector.ts"
 import { mintId } from "../runtime/Identifiers.ts"
 import type { ImportOrigin } from "./Import.ts"
-import { describeSourceFailure, leaseExpired, summarizeProblems } from "./ImportFailures.ts"
+import { describeSourceFailure, interruptedText, leaseExpired, summarizeProblems } from "./ImportFailures.ts"
 import type { ImportLeases } from "./ImportLeases.ts"
 import type { ImportRecovery } from "./ImportRecovery.ts"
 import type { ImportReview } from "./ImportReview.ts"
@@ -79,7 +79,7 @@ export const makeImportStart = (
         return yield* Effect.orDie(getRun(accountId, id))
       })
 
-    /** Creates an import and waits until it is under review. ValidationFailed: another import locks the account. */
+    /** Creates an import and waits until it is under review. If interrupted, it ends the import. ValidationFailed: another import locks the account. */
     const run = <E1, E2>(
       accountId: AccountId,
       store: Store,
@@ -94,7 +94,10 @@ export const makeImportStart = (
             return Option.isSome(holder) ? yield* refuseLocked(accountId, holder.value) : yield* create(store, source)
           })
         )
-        return yield* prepare(accountId, id, source.origin, read(id))
+        return yield* prepare(accountId, id, source.origin, read(id)).pipe(
+          // A command that ends before it has shown the review says that nothing was written. A review that nobody knows would lock the account.
+          Effect.onInterrupt(() => Effect.ignoreLogged(Effect.sandbox(review.discard(accountId, id, interruptedText))))
+        )
       })
 
     /** Creates an import and returns at once. If one of the same store and origin is being read already, returns that one. */

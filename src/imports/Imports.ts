@@ -267,8 +267,14 @@ const make = Effect.gen(function* () {
       acceptance: Omit<Acceptance, "seen"> = {}
     ) {
       const actor = yield* CurrentActor
-      const lease = yield* Effect.catchTag(review.accept(actor, id, acceptance), "DecidedMeanwhile", Effect.die)
-      yield* recovery.continueImport(lease, report)
+      // The acceptance is saved even if the command is interrupted: the person may know already that the import is applied.
+      yield* Effect.uninterruptible(
+        Effect.flatMap(Effect.catchTag(review.accept(actor, id, acceptance), "DecidedMeanwhile", Effect.die), (lease) =>
+          Effect.onInterrupt(Effect.interruptible(recovery.continueImport(lease, report)), () =>
+            Effect.ignoreLogged(Effect.sandbox(leases.release(lease)))
+          )
+        )
+      )
       const run = yield* getRun(actor.accountId, id)
       return run.phase === "failed" ? yield* ValidationFailed.at("import", run.error ?? "failed") : run
     }),

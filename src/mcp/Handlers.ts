@@ -20,7 +20,7 @@ import { completeResource, makeResources } from "./Resources.ts"
 import { isPublish } from "./Tools.ts"
 import { toSafeText } from "./Vocabulary.ts"
 
-const invalidParams = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, message)
+export const invalidParams = (message: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 
 /**
  * How long a publish of several masters waits for the stores if the client follows its progress, in milliseconds. A stopping

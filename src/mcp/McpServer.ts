@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import { OpenApi } from "@effect/platform"
 import {
   createMcpHandler,
+  type PaginatedRequestParams,
   type ProtocolError,
   Server,
   type ServerContext,
@@ -15,7 +16,7 @@ import { type Actor, CurrentActor } from "../model/Actor.ts"
 import { type ConnectionBounds, CurrentBounds } from "../model/ConnectionBounds.ts"
 import { type CallOutcome, type RefusedCall, tools, toolsByName } from "./Calls.ts"
 import type { UserQuestion } from "./Confirmation.ts"
-import { makeHandlers } from "./Handlers.ts"
+import { invalidParams, makeHandlers } from "./Handlers.ts"
 import { makeInstructions } from "./Instructions.ts"
 import { calledBy, progressTokenOf } from "./Message.ts"
 import { type PlainCall, plainAnswer, plainCallOf, plainRefusal, type SentHeaders } from "./PlainCalls.ts"
@@ -66,6 +67,15 @@ const listed: { tools: Array<Tool> } = {
   // A cast: the SDK's type has mutable lists and a type for each keyword of a schema; our schemas are readonly records.
   tools: tools.map(({ listed: tool }) => tool as unknown as Tool)
 }
+
+/** Answers with a whole list. No answer has a cursor. A client that sends one would take the same list for the next page, again and again. */
+const listing =
+  <A>(list: A) =>
+  ({ method, params }: { readonly method: string; readonly params?: PaginatedRequestParams | undefined }): A => {
+    if (params?.cursor)
+      throw invalidParams(`Invalid params: params.cursor: ${method} returns the whole list; call it without a cursor.`)
+    return list
+  }
 
 /** A caller with the data that its answer needs. The SDK passes it to the handlers in `authInfo.extra`. */
 interface CallContext extends Caller {
@@ -153,7 +163,7 @@ export const makeMcpServer = Effect.gen(function* () {
         return Either.getOrThrowWith(await promise(reported, mcpReq), identity)
       }
     }
-    server.setRequestHandler("tools/list", () => listed)
+    server.setRequestHandler("tools/list", listing(listed))
     server.setRequestHandler("tools/call", (message, context) =>
       answer(() =>
         Effect.map(
@@ -164,10 +174,10 @@ export const makeMcpServer = Effect.gen(function* () {
         )
       )(message, context)
     )
-    server.setRequestHandler("prompts/list", () => listedPrompts)
+    server.setRequestHandler("prompts/list", listing(listedPrompts))
     server.setRequestHandler("prompts/get", answer(getPrompt))
-    server.setRequestHandler("resources/list", () => listedResources)
-    server.setRequestHandler("resources/templates/list", () => listedTemplates)
+    server.setRequestHandler("resources/list", listing(listedResources))
+    server.setRequestHandler("resources/templates/list", listing(listedTemplates))
     server.setRequestHandler("resources/read", answer(readResource))
     server.setRequestHandler("completion/complete", answer(complete))
     return server

@@ -212,7 +212,9 @@ export const promptOf = (
   const steps = recipe.steps(values).map((step, index) => `${index + 1}. ${step}`)
   return Either.right({
     description: recipe.description,
-    messages: [{ role: "user", content: { type: "text", text: [`${recipe.title}.`, ...steps].join("\n") } }]
+    messages: [
+      { role: "user", content: { type: "text", text: [recipe.title.replace(/[^?]$/, "$&."), ...steps].join("\n") } }
+    ]
   })
 }
 

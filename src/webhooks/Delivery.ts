@@ -58,15 +58,21 @@ const accepted = Effect.sync((): Outcome => {
   return null
 })
 
+/** The seconds of a `Retry-After` header, which is a number or a date. 0: it has neither. */
+const secondsOf = (header: string): number => {
+  const seconds = /^\d+$/.test(header) ? Number(header) : Math.ceil((Date.parse(header) - Date.now()) / 1_000)
+  // A date that cannot be parsed is NaN.
+  return seconds > 0 ? Math.min(seconds, maxRetryAfter) : 0
+}
+
 const outcomeOf = ({ headers, status }: OutsideResponse) => {
   if (status >= 200 && status < 300) return accepted
-  const seconds = /^\d{1,9}$/.exec(headers["retry-after"] ?? "")?.[0]
   return toFailure(
     "refused",
     status >= 300 && status < 400
       ? `It answered ${status}: redirects are not followed.`
       : `It answered ${status}${status === 410 ? ": it wants no more messages" : ""}.`,
-    { isGone: status === 410, retryAfter: Math.min(Number(seconds ?? 0), maxRetryAfter) }
+    { isGone: status === 410, retryAfter: secondsOf(headers["retry-after"] ?? "") }
   )
 }
 

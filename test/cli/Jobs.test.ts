@@ -3,13 +3,16 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { RpcClientError } from "@effect/rpc/RpcClientError"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Layer, Option, Redacted, Stream } from "effect"
+import { Cause, Effect, FiberId, Layer, Option, Redacted, Stream } from "effect"
 import { afterAll } from "vitest"
 import { AdminClient } from "../../src/admin/AdminClient.ts"
 import { Refusal } from "../../src/admin/Refusal.ts"
-import { followToTheEnd } from "../../src/cli/JobCommands.ts"
+import { failureOf } from "../../src/cli/Failure.ts"
+import { followJob, followToTheEnd } from "../../src/cli/JobCommands.ts"
+import { followEvents } from "../../src/cli/ProgressLine.ts"
 import { publishAll } from "../../src/cli/PublishCommand.ts"
 import { errorCode } from "../../src/model/ErrorCode.ts"
+import { Unavailable } from "../../src/model/Errors.ts"
 import { onTerminal } from "../support/CommandLine.ts"
 import { commandsWith } from "../support/Commands.ts"
 import { query } from "../support/RunDatabases.ts"
@@ -35,16 +38,47 @@ it.effect("an account that is gone before its deletion is followed counts as del
   })
 )
 
-it.effect("publish --all fails as a whole if the process that runs it ends", () =>
-  Effect.gen(function* () {
-    const ended = new RpcClientError({ reason: "Protocol", message: "Error in socket" })
-    const client = Layer.mock(AdminClient, {
-      publishAll: () => Effect.succeed({ jobs: [{ id: nobody }], earlier: [], refused: [] }),
-      followJob: () => Stream.fail(ended)
-    } as never)
-    const failure = yield* Effect.flip(publishAll(Option.none(), Option.none(), false).pipe(Effect.provide(client)))
-    assert.strictEqual(failure, ended)
-  })
+it.effect(
+  "a job that cannot be followed any more, because its process or the database is gone, may go on: where to look",
+  () =>
+    Effect.gen(function* () {
+      const gone = [
+        {
+          failed: Stream.fail(new RpcClientError({ reason: "Protocol", message: "Error in socket" })),
+          why: "The process that holds the database ended before it answered."
+        },
+        {
+          failed: Stream.failCause(Cause.interrupt(FiberId.none)),
+          why: "The process that holds the database ended before it answered."
+        },
+        { failed: Stream.die(new Unavailable()), why: "The database cannot be reached." }
+      ]
+      for (const { failed, why } of gone) {
+        const client = Layer.mock(AdminClient, {
+          publishAll: () => Effect.succeed({ jobs: [{ id: nobody }, { id: nobody }], earlier: [], refused: [] }),
+          followJob: () => failed
+        } as never)
+        const told = <A, E>(command: Effect.Effect<A, E, AdminClient>) =>
+          Effect.map(Effect.flip(Effect.provide(command, client)), failureOf)
+        assert.deepStrictEqual(yield* told(followJob(Option.some(nobody), { id: nobody } as never)), {
+          code: "unavailable",
+          message: `${why} It is unknown how the job goes on: see \`catalog jobs show ${nobody} --account ${nobody}\`.`
+        })
+        assert.deepStrictEqual(yield* told(publishAll(Option.none(), Option.none(), false)), {
+          code: "unavailable",
+          message: `${why} It is unknown how the jobs go on: see \`catalog jobs list\`.`
+        })
+        const texts = {
+          progress: () => "",
+          interrupted: () => assert.fail("The command itself was not interrupted."),
+          unknown: "Look at it."
+        }
+        assert.deepStrictEqual(yield* told(followEvents(failed, texts)), {
+          code: "unavailable",
+          message: `${why} Look at it.`
+        })
+      }
+    })
 )
 
 describe.skipIf(!serverAnswers)("jobs on the command line", () => {

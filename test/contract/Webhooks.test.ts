@@ -402,11 +402,17 @@ for (const engine of all) {
             yield* runDue
             assert.strictEqual((yield* setAside(id))[0]?.problem, "It answered 307: redirects are not followed.")
             assert.lengthOf(receiver.arrivals, 1)
-            receiver.behaviour.answer = () => ({ status: 429, headers: { "retry-after": "7000" } })
-            yield* advance(6_000)
-            yield* runDue
-            yield* advance(6_900_000)
-            assert.strictEqual(yield* runDue, 0, "it waits as long as the receiver asked")
+            const waits = [
+              { after: 6_000, retryAfter: () => "7000" },
+              { after: 200_000, retryAfter: () => new Date(Date.now() + 7_000_000).toUTCString() }
+            ]
+            for (const { after, retryAfter } of waits) {
+              receiver.behaviour.answer = () => ({ status: 429, headers: { "retry-after": retryAfter() } })
+              yield* advance(after)
+              assert.isAbove(yield* runDue, 0)
+              yield* advance(6_900_000)
+              assert.strictEqual(yield* runDue, 0, "it waits as long as the receiver asked")
+            }
             receiver.behaviour.answer = () => 410
             yield* retitle(product, "2")
             const other = yield* anEntity("product", { title: "3" })

@@ -312,12 +312,29 @@ for (const engine of featureEngines)
           yield* isWritable
           assert.strictEqual(yield* imports.resume(Option.none()), 0)
 
+          // The command has not shown the review, so nobody would accept or discard it.
+          const reviewing = yield* heldAt("reviewing", csv)
+          assert.strictEqual((yield* newest).phase, "reviewing")
+          yield* Fiber.interrupt(reviewing.fiber)
+          assert.deepInclude(yield* newest, { phase: "discarded", error: "The import was interrupted." })
+          yield* isWritable
+
           const { id } = yield* csv
           const applying = yield* heldAt("committed", imports.accept(id, quiet).pipe(actingAs(actor)))
           yield* Fiber.interrupt(applying.fiber)
           assert.strictEqual((yield* newest).phase, "applying")
           assert.strictEqual(yield* imports.resume(Option.some(actor.accountId)), 1)
           assert.deepInclude(yield* newest, { phase: "applied", applied: 2 })
+          yield* isWritable
+
+          // A command tells its user that the import is applied before it accepts it.
+          const next = yield* csv
+          const accepting = yield* Effect.fork(imports.accept(next.id, quiet).pipe(actingAs(actor)))
+          yield* Effect.yieldNow()
+          yield* Fiber.interrupt(accepting)
+          assert.deepInclude(yield* newest, { id: next.id, phase: "applying" })
+          assert.strictEqual(yield* imports.resume(Option.some(actor.accountId)), 1)
+          assert.deepInclude(yield* newest, { id: next.id, phase: "applied" })
           yield* isWritable
         })
       )

@@ -55,6 +55,7 @@ layer(Layer.merge(DemoSamples.layer, OtherSamples.layer).pipe(Layer.provideMerge
             const given = argumentsOf(name, domain)
             const { result: prompt } = yield* request("prompts/get", { name, arguments: given })
             const text: string = prompt.messages[0].content.text
+            assert.match(text, /^[A-Z][\w' ]+[.?]\n1\. /)
             const tools = text.match(/\w+_v1\b/g) ?? []
             assert.isAbove(tools.length, 1, text)
             for (const tool of tools) assert.include(allToolNames, tool)

@@ -459,6 +459,30 @@ layer(connectorWith(ample), { excludeTestServices: true })("the transport", (it)
     })
   )
 
+  it.effect("a list is whole: a cursor is refused as invalid params, and an empty one counts as absent", () =>
+    Effect.gen(function* () {
+      const token = yield* aToken
+      for (const method of ["tools/list", "prompts/list", "resources/list", "resources/templates/list"])
+        for (const era of eras) {
+          const answer = yield* ask({ token, ...message(era, method, { cursor: "AQAAAAAAAAEp" }) })
+          assert.deepStrictEqual(messageIn(answer), {
+            jsonrpc: "2.0",
+            id: 1,
+            error: {
+              code: -32_602,
+              message: `Invalid params: params.cursor: ${method} returns the whole list; call it without a cursor.`,
+              data: { code: "validation_failed", request_id: answer.headers["x-request-id"] }
+            }
+          })
+          const [whole, blank] = yield* Effect.forEach([{}, { cursor: "" }], (params) =>
+            ask({ token, ...message(era, method, params) })
+          )
+          assert.deepStrictEqual(messageIn(blank as Answer), messageIn(whole as Answer))
+          assert.isUndefined(messageIn(whole as Answer).error)
+        }
+    })
+  )
+
   it.effect("header and body disagree, _meta is missing, an unknown modern version: 400 with the protocol's code", () =>
     Effect.gen(function* () {
       const token = yield* aToken
