@@ -61,6 +61,9 @@ export const browserBundling = {
   jsx: "automatic",
   jsxImportSource: "preact",
   minify: true,
+  // Members that only Squire names: without their long names the editor is 0.5 KB smaller. `_tag` is in data of the service.
+  mangleProps: /^_[a-z]/,
+  reserveProps: /^_tag$/,
   metafile: true,
   logLevel: "warning"
 }

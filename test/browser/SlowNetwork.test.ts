@@ -5,7 +5,7 @@ import { actingAs, anEntity, CatalogChange, CatalogChanges, Drafts } from "../..
 import { aMerchant } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
+import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
 
 /** Holds the requests of a page to these addresses until `release`, which lets later ones pass at once. `first`: the first of them. */
 const hold = async (page: Page, address: RegExp, isHeld: (request: Request) => boolean = () => true) => {
@@ -25,6 +25,25 @@ const hold = async (page: Page, address: RegExp, isHeld: (request: Request) => b
 }
 
 const isPost = (request: Request) => request.method() === "POST"
+
+/** Cuts the connection of the page's requests to these addresses. The result restores it. */
+const cut = async (page: Page, isCut: (request: Request) => boolean) => {
+  const address = /\/(?:entity|edit|publish|undo)/
+  await page.route(address, (route) =>
+    isCut(route.request()) ? route.abort("internetdisconnected") : route.continue()
+  )
+  return () => page.unroute(address)
+}
+
+const failed = "The connection to the service failed. What you typed stays here."
+
+/** The alert of a failed connection. */
+const failure = (page: Page) => page.getByRole("alert").filter({ hasText: failed })
+const tryAgain = (page: Page) => failure(page).getByRole("button", { name: "Try again" })
+
+/** Without the note of the browser that a test cut the connection. */
+const withoutCuts = (complaints: ReadonlyArray<string>) =>
+  complaints.filter((text) => !text.includes("ERR_INTERNET_DISCONNECTED"))
 
 /** The page of the stove, with five pictures. */
 const theStove = Effect.gen(function* () {
@@ -162,6 +181,115 @@ describe.skipIf(!chromiumIsThere)("a page whose service answers late", () => {
       })
     )
 
+    it.scoped("a save without a connection keeps what was typed, says so, and can be tried again", () =>
+      Effect.gen(function* () {
+        const { complaints, edit, field, page, valueOf } = yield* theStove
+        yield* Effect.promise(async () => {
+          await page.evaluate("window.mark = 'not reloaded'")
+          await edit("Title").click()
+          await field("Title").fill("Kestrel")
+          const restore = await cut(page, isPost)
+          await page.keyboard.press("Enter")
+          await failure(page).waitFor()
+          assert.strictEqual(await failure(page).locator("p").textContent(), failed)
+          await assertAccessible(page, "failed-save")
+          // The cell has the focus again, and takes text.
+          await page.keyboard.type("!")
+          assert.strictEqual(await field("Title").inputValue(), "Kestrel!")
+          await tryAgain(page).click()
+          await failure(page).waitFor()
+          assert.strictEqual(await field("Title").inputValue(), "Kestrel!")
+          await restore()
+          await tryAgain(page).click()
+          await page.getByText("Title, Catalog: saved as a draft.").waitFor()
+          assert.strictEqual(await failure(page).count(), 0)
+          assert.strictEqual(await page.evaluate("window.mark"), "not reloaded")
+        })
+        assert.strictEqual(yield* valueOf("title"), "Kestrel!")
+        assertNoComplaints(withoutCuts(complaints))
+      })
+    )
+
+    it.scoped("a cell, an undo and a review that are not reached leave the page as it is, and are tried again", () =>
+      Effect.gen(function* () {
+        const { complaints, edit, field, page, valueOf } = yield* theStove
+        yield* Effect.promise(async () => {
+          await page.evaluate("window.mark = 'not reloaded'")
+          let restore = await cut(page, (request) => request.resourceType() === "fetch")
+          const onceMore = async () => {
+            await failure(page).waitFor()
+            await restore()
+            await tryAgain(page).click()
+          }
+          await edit("Title").click()
+          await onceMore()
+          await field("Title").fill("Kestrel")
+          await page.keyboard.press("Enter")
+          await page.getByText("Title, Catalog: saved as a draft.").waitFor()
+          restore = await cut(page, isPost)
+          await page.getByRole("button", { name: "Undo: Title, Catalog" }).click()
+          await onceMore()
+          await page.getByText("has its earlier value again").waitFor()
+          restore = await cut(page, (request) => request.resourceType() === "fetch")
+          await page.getByRole("link", { name: /^Review and publish/ }).click()
+          await onceMore()
+          const dialog = page.getByRole("dialog")
+          await dialog.waitFor()
+          restore = await cut(page, isPost)
+          await dialog.getByRole("button", { name: "Publish to the chosen stores" }).click()
+          // What is outside of the open review cannot be used.
+          await dialog.getByText(failed).waitFor()
+          await onceMore()
+          await page.getByText("was requested").waitFor()
+          assert.strictEqual(await page.evaluate("window.mark"), "not reloaded")
+        })
+        assert.strictEqual(yield* valueOf("title"), "The stove")
+        assertNoComplaints(withoutCuts(complaints))
+      })
+    )
+
+    it.scoped("a service behind a proxy that does not reach it takes no text away", () =>
+      onTheStove(async ({ complaints, edit, field, page }) => {
+        await edit("Title").click()
+        await field("Title").fill("Kestrel")
+        await page.route(/entity/, (route) =>
+          isPost(route.request())
+            ? route.fulfill({ status: 502, contentType: "text/html", body: "<h1>Bad gateway</h1>" })
+            : route.continue()
+        )
+        await page.keyboard.press("Enter")
+        await failure(page).waitFor()
+        assert.strictEqual(await field("Title").inputValue(), "Kestrel")
+        assert.match(complaints.splice(0).join(), /^Failed to load resource: the server responded with a status of 502/)
+      })
+    )
+
+    it.scoped("a save whose answer never comes can be tried again after a minute", () =>
+      Effect.gen(function* () {
+        const { complaints, edit, field, page, valueOf } = yield* theStove
+        yield* Effect.promise(async () => {
+          await edit("Title").click()
+          await field("Title").fill("Kestrel")
+          await page.evaluate(`AbortSignal.timeout = (millis) => {
+            window.minute = Object.assign(new AbortController(), { millis })
+            return window.minute.signal
+          }`)
+          const { first, release } = await hold(page, /entity/, isPost)
+          await page.keyboard.press("Enter")
+          await first
+          assert.strictEqual(await page.evaluate("window.minute.millis"), 60_000)
+          await page.evaluate("window.minute.abort()")
+          await failure(page).waitFor()
+          assert.strictEqual(await field("Title").inputValue(), "Kestrel")
+          release()
+          await tryAgain(page).click()
+          await field("Title").waitFor({ state: "detached" })
+        })
+        assert.strictEqual(yield* valueOf("title"), "Kestrel")
+        assertNoComplaints(complaints)
+      })
+    )
+
     it.scoped("a save whose answer is lost is sent again without a conflict", () =>
       Effect.gen(function* () {
         const { edit, field, page, valueOf } = yield* theStove
@@ -176,6 +304,7 @@ describe.skipIf(!chromiumIsThere)("a page whose service answers late", () => {
             await route.abort("connectionreset")
           })
           await page.keyboard.press("Enter")
+          await tryAgain(page).click()
           await page.getByRole("heading", { level: 1, name: "Kestrel" }).waitFor()
           await field("Title").waitFor({ state: "detached" })
           assert.strictEqual(await page.getByText("while you were typing").count(), 0)

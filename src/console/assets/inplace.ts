@@ -1,7 +1,7 @@
 /**
  * Opens, saves and closes cells of a grid, publishes, and reviews a publish in a drawer, without leaving the page: it sends the link
- * or form, and makes the page like the answer. An answer that is no such page (the session has ended, the network is down) is
- * opened as without this script.
+ * or form, and makes the page like the answer. An answer that is no such page (the session has ended) is opened as without this
+ * script. Without an answer the page stays as it is, says so, and offers to send the same again.
  */
 import { arrangeGrids, openControl, saveChanged } from "./grid.ts"
 import { addField, around, focusContent, morph } from "./morph.ts"
@@ -66,10 +66,14 @@ const take = (main: HTMLElement, next: HTMLElement, id: string, sentForm: HTMLFo
   announce()
 }
 
-/** Sends a request of the page. Returns whether the answer was taken. */
+/** After this time without an answer, in milliseconds, a person may try again. */
+const patience = 60_000
+
+/** Sends a request of the page. Returns whether the answer was taken, and fails without an answer of the service. */
 const send = async (request: Request, id: string, sentForm?: HTMLFormElement): Promise<boolean> => {
-  const response = await fetch(request)
+  const response = await fetch(request, { signal: AbortSignal.timeout(patience) })
   const page = new DOMParser().parseFromString(await response.text(), "text/html")
+  if (response.status >= 500) throw new Error()
   const main = document.querySelector("main")
   const next = page.querySelector("main")
   if (main === null || next === null) return false
@@ -89,18 +93,49 @@ const send = async (request: Request, id: string, sentForm?: HTMLFormElement): P
 
 /** `updated` is called after each change of the page. */
 export const editInPlace = (updated: () => void): void => {
+  const template = document.querySelector<HTMLTemplateElement>("template#in-place")
+  if (template === null) return
+  const failure = template.content.querySelector<HTMLElement>("[role=alert]") as HTMLElement
   let isBusy = false
   /** Runs as soon as the answer is taken, unless it refuses a cell. */
   let next: (() => void) | undefined
+  /** Sends the request again that had no answer. */
+  let again: () => void
 
-  const attempt = async (request: Request, id: string, otherwise: () => void, sentForm?: HTMLFormElement) => {
+  failure.querySelector("button")?.addEventListener("click", () => again())
+
+  /** Says that there was no answer, in the drawer if it is open: what is outside of it cannot be used then. */
+  const sayFailure = () => {
+    for (const form of document.querySelectorAll<HTMLElement>("form[inert]")) form.inert = false
+    ;(document.querySelector("dialog[open]") ?? document.body).append(failure)
+  }
+
+  /** `otherwise`: opens an answer that is no such page. `repeat`: does again what the person did. */
+  const attempt = async (
+    request: Request,
+    id: string,
+    otherwise: () => void,
+    repeat: () => void,
+    sentForm?: HTMLFormElement
+  ) => {
     isBusy = true
+    failure.remove()
+    const focused = document.activeElement as HTMLElement | null
     // The answer replaces these forms, so text that is typed from now on would be lost.
     for (const form of [sentForm, id && openControl()?.form]) if (form) form.inert = true
-    const isTaken = await send(request, id, sentForm).catch(() => false)
+    const isTaken = await send(request, id, sentForm).catch(() => undefined)
     isBusy = false
     const following = next
     next = undefined
+    if (isTaken === undefined) {
+      again = () => {
+        next = following
+        repeat()
+      }
+      sayFailure()
+      if (document.activeElement === document.body) focused?.focus()
+      return
+    }
     if (!isTaken) return otherwise()
     updated()
     // A refused form stays open, so what was typed is not lost.
@@ -122,13 +157,13 @@ export const editInPlace = (updated: () => void): void => {
     const isClosing = link.matches("dialog.drawer .buttons a")
     if (!isClosing && !link.matches(links)) return
     event.preventDefault()
-    const again = () => document.getElementById(link.id)?.click()
+    const repeat = () => (link.isConnected ? link : document.getElementById(link.id))?.click()
     if (isClosing) drawer()?.close()
-    else if (isBusy) next = again
+    else if (isBusy) next = repeat
     else {
-      if (link.matches("a.edit") && saveFirst(again)) return
+      if (link.matches("a.edit") && saveFirst(repeat)) return
       const id = link.hash.slice(1).replace(/-input$/, "-edit")
-      void attempt(new Request(link.href), id, () => location.assign(link.href))
+      void attempt(new Request(link.href), id, () => location.assign(link.href), repeat)
     }
   })
 
@@ -150,7 +185,7 @@ export const editInPlace = (updated: () => void): void => {
         if (!form.isConnected) document.body.append(form)
         form.submit()
       }
-      void attempt(new Request(form.action, { method: "post", body }), id, otherwise, form)
+      void attempt(new Request(form.action, { method: "post", body }), id, otherwise, sendForm, form)
     }
     // The answer to an undo closes all cells.
     if (form.matches("td .undo") && saveFirst(sendForm)) return

@@ -154,6 +154,19 @@ const Actions = ({
   )
 }
 
+/** Elements that the script of the cells adds to the page (`assets/inplace.ts`). */
+const InPlace = () => {
+  const t = useWords()
+  return (
+    <template id="in-place">
+      <div class="alert failure" role="alert">
+        <p>{t("The connection to the service failed. What you typed stays here.")}</p>
+        <button type="button">{t("Try again")}</button>
+      </div>
+    </template>
+  )
+}
+
 /** The cell that was saved last, or whose undo was refused. */
 const savedIn = (result: FormResult | undefined) =>
   result?._tag === "Saved" || result?._tag === "NotUndone" ? result.saved : undefined
@@ -285,6 +298,7 @@ export const EntityPage = ({
         <Details kind={kind} record={record} />
         <DeleteEntity {...leaving} />
       </Live>
+      <InPlace />
     </Frame>
   )
 }
