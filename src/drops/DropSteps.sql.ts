@@ -80,6 +80,45 @@ const isPublishing = (sql: SqlClient, accountId: Fragment, effects: Fragment) =>
 const canEnd = (sql: SqlClient, accountId: Fragment) =>
   sql`NOT ${isPublishing(sql, accountId, sql`f.error->>'code' = ${unsettledCode}`)}`
 
+/**
+ * Makes the statement that reads a locked drop. It is a statement of its own, because the one that locks may have begun before the previous
+ * part was saved, and would not see its effects.
+ */
+const makeReadLocked = (sql: SqlClient) => {
+  const readRow = findOne(LockedRow)(
+    ({ accountId, id }: DueStep) => sql`
+      SELECT d.actor, d.status, rfc3339(d.ends_at) AS "endsAt",
+             (
+               SELECT json_agg(json_build_object(
+                        'entity_id', ${changedId(sql)}, 'entity_type', ${changedKind(sql)}, 'store_id', c.store_id,
+                        'field', c.field, 'value', c.value, 'outcome', c.outcome, 'isDeleted', c.entity_id IS NULL
+                      ) ORDER BY c.ordinal)
+               FROM drop_change c
+               LEFT JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
+               WHERE c.account_id = ${accountId} AND c.drop_id = d.id
+             ) AS changes,
+             (
+               SELECT coalesce(json_agg(json_build_object(
+                        'ordinal', f.ordinal, 'storeId', f.store_id, 'overrideBefore', f.override_before,
+                        'acceptedBefore', f.accepted_before, 'publicationId', f.publication_id, 'outcome', f.outcome,
+                        'error', f.error
+                      ) ORDER BY f.ordinal, f.store_id), '[]')
+               FROM drop_effect f
+               WHERE f.account_id = ${accountId} AND f.drop_id = d.id
+             ) AS effects
+      FROM drop d
+      WHERE d.account_id = ${accountId} AND d.id = ${id}`
+  )
+
+  return (step: DueStep) =>
+    Effect.map(
+      readRow(step),
+      Option.map(
+        ({ effects, ...drop }): LockedDrop => ({ ...drop, effects: effects.flatMap(withChange(drop.changes)) })
+      )
+    )
+}
+
 /** Statements that find due steps and lock drops. */
 export const makeDueSteps = (
   sql: SqlClient,
@@ -140,40 +179,7 @@ export const makeDueSteps = (
       FOR UPDATE OF d SKIP LOCKED`
   )
 
-  // A statement of its own, after the lock: the one that locks may have begun before the previous part was saved, and would not
-  // see its effects.
-  const readRow = findOne(LockedRow)(
-    ({ accountId, id }: DueStep) => sql`
-      SELECT d.actor, d.status, rfc3339(d.ends_at) AS "endsAt",
-             (
-               SELECT json_agg(json_build_object(
-                        'entity_id', ${changedId(sql)}, 'entity_type', ${changedKind(sql)}, 'store_id', c.store_id,
-                        'field', c.field, 'value', c.value, 'outcome', c.outcome, 'isDeleted', c.entity_id IS NULL
-                      ) ORDER BY c.ordinal)
-               FROM drop_change c
-               LEFT JOIN entity e ON e.account_id = ${accountId} AND e.id = c.entity_id
-               WHERE c.account_id = ${accountId} AND c.drop_id = d.id
-             ) AS changes,
-             (
-               SELECT coalesce(json_agg(json_build_object(
-                        'ordinal', f.ordinal, 'storeId', f.store_id, 'overrideBefore', f.override_before,
-                        'acceptedBefore', f.accepted_before, 'publicationId', f.publication_id, 'outcome', f.outcome,
-                        'error', f.error
-                      ) ORDER BY f.ordinal, f.store_id), '[]')
-               FROM drop_effect f
-               WHERE f.account_id = ${accountId} AND f.drop_id = d.id
-             ) AS effects
-      FROM drop d
-      WHERE d.account_id = ${accountId} AND d.id = ${id}`
-  )
-
-  const readLocked = (step: DueStep) =>
-    Effect.map(
-      readRow(step),
-      Option.map(
-        ({ effects, ...drop }): LockedDrop => ({ ...drop, effects: effects.flatMap(withChange(drop.changes)) })
-      )
-    )
+  const readLocked = makeReadLocked(sql)
 
   return {
     due: (limit, except, busy = [], begin = () => Effect.void) => {
