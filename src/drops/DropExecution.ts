@@ -149,8 +149,8 @@ const makeStartAndEnd = Effect.gen(function* () {
 })
 
 /**
- * Saves the outcomes of a start or an end after all its publishes have ended, in parts: the drafts of failed changes are withdrawn, and the
- * contents of the publishes are read.
+ * Saves the outcomes of a start or an end after all its publishes have ended. It works in parts, because it withdraws the drafts of failed
+ * changes, and reads the contents of publishes.
  */
 const makeSettle = Effect.gen(function* () {
   const changes = yield* CatalogChanges
