@@ -180,7 +180,7 @@ for (const engine of featureServiceEngines) {
               const { errors } = yield* remove("variant", small)
               assert.deepStrictEqual(errors, [
                 {
-                  item: `variant ${small}`,
+                  item: "variant Tent, T-1",
                   message: "its product would have no variant: delete the product instead"
                 }
               ])

@@ -326,8 +326,8 @@ for (const engine of serviceEngines) {
             const { errors, result } = yield* removeAll("variant", [small, large], b.id)
             const message = "its product would have no variant on this store: take the product off instead"
             assert.deepStrictEqual(errors, [
-              { item: `variant ${small}`, message },
-              { item: `variant ${large}`, message }
+              { item: "variant Tent, T-1", message },
+              { item: "variant Tent, T-2", message }
             ])
             assert.deepStrictEqual(result, { changed: 0, unchanged: 0, refused: 2 })
             assert.deepStrictEqual(yield* storesOf(small, large), [
