@@ -6,7 +6,7 @@ import type { ValidationFailed } from "../model/Errors.ts"
 import { withAdmin } from "./CommandRuntime.ts"
 import { assignment, readJson } from "./DraftCommands.ts"
 import { argument, textOption } from "./Flags.ts"
-import { account, answer, hint, json, noSuch, quoted, Refused, seconds } from "./Output.ts"
+import { account, answer, hint, joinIssues, json, noSuch, quoted, Refused, seconds } from "./Output.ts"
 
 const dropId = argument("DROP_ID", "Id of the drop, from `drop list`.")
 
@@ -30,9 +30,9 @@ const refuseDrop =
       if (rest === ".entity_id") return "--entity"
       return rest === ".store_id" ? "--store" : (keys[Number(index)] ?? path)
     }
-    // A set removes duplicates: an issue of the entity or the store is repeated for each field.
-    const lines = new Set(issues.map(({ message, path }) => `${place(path)}: ${message}`))
-    return new Refused({ message: [...lines].join("; "), details: issues })
+    // An issue of the entity or the store is repeated for each field.
+    const message = joinIssues(issues.map(({ message, path }) => `${place(path)}: ${message}`))
+    return new Refused({ message, details: issues })
   }
 
 const timeOf = ({ ends_at, starts_at }: Drop) =>

@@ -46,12 +46,22 @@ export const formatCount = (count: number): string => count.toLocaleString("en")
 /** Removes the fraction of a second from a timestamp. */
 export const seconds = (time: string): string => time.replace(/\.\d+(?=Z$)/, "")
 
+/** Maximum number of issues in a message: a request can have thousands. With --json, `details` has all of them. */
+const maxShownIssues = 20
+
+/** The issues of a message, each once. */
+export const joinIssues = (lines: Iterable<string>): string => {
+  const all = [...new Set(lines)]
+  const more = all.length - maxShownIssues
+  return [...all.slice(0, maxShownIssues), ...(more > 0 ? [`and ${formatCount(more)} more`] : [])].join("; ")
+}
+
 /** Turns issues into a refusal. `place`: translates an issue's path to a flag or key. An issue without a path has no place. */
 export const byPlace =
   (place: (path: string) => string) =>
   ({ issues }: ValidationFailed) =>
     new Refused({
-      message: issues.map(({ message, path }) => (path === "" ? message : `${place(path)}: ${message}`)).join("; "),
+      message: joinIssues(issues.map(({ message, path }) => (path === "" ? message : `${place(path)}: ${message}`))),
       details: issues
     })
 

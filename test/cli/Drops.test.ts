@@ -136,6 +136,17 @@ describe.skipIf(!serverAnswers)("drop commands", () => {
           yield* refusal("drop", "create", "--from", shape),
           /^--from: \S+shape\.json is not a drop at changes\[0\]\.value: it must hold name, starts_at,/
         )
+        const nowhere = {
+          entity_id: "00000000-0000-4000-8000-00000000dead",
+          store_id: null,
+          field: "title",
+          value: "x"
+        }
+        const tooMany = { ...whole, changes: Array.from({ length: 2_001 }, () => nowhere) }
+        assert.match(
+          yield* refusal("drop", "create", "--from", file("many.json", tooMany)),
+          /^changes: must have 1 to 2000 changes; changes\[0\]\.entity_id: no such entity; .*; and 3,980 more$/
+        )
         assert.match(
           yield* refusal("drop", "create", "--from", file("odd.json", "{")),
           /^--from: \S+odd\.json is not JSON$/

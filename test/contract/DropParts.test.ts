@@ -9,12 +9,12 @@ import { DropsRepo } from "../../src/drops/DropsRepo.ts"
 import { type DropId, EntityId, ImportId } from "../../src/model/Ids.ts"
 import type { Store } from "../../src/model/Store.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
-import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import { DemoShops } from "../../src/platform/demo/DemoShops.ts"
 import { layerWorkers, Publishing } from "../../src/publishing/Publishing.ts"
 import { FaultInjector } from "../../src/runtime/FaultInjector.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, Drafts, Stores } from "../../src/testing/index.ts"
+import { acceptedProduct, untilDrop } from "../support/DueDrops.ts"
 import { advance, ahead, layerMovableClock, layerStarted } from "../support/MovableClock.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 
@@ -35,16 +35,7 @@ const aShop = Effect.gen(function* () {
     )
     assert(one !== undefined && two !== undefined)
     const products = yield* Effect.replicateEffect(mintId(EntityId), count)
-    yield* (yield* CatalogChanges).apply(
-      products.flatMap((id) => [
-        CatalogChange.CreateEntity({ id, kind: "product", parentId: null, values: { title: "Tent", vendor: "Fell" } }),
-        ...[one, two].flatMap(({ id: storeId }) => [
-          CatalogChange.AddToStore({ entityId: id, storeId }),
-          CatalogChange.AcceptPublish({ entityId: id, storeId }),
-          CatalogChange.Identify({ entityId: id, storeId, platformId: demoPlatformId("product", id) })
-        ])
-      ])
-    )
+    yield* (yield* CatalogChanges).apply(products.flatMap((id) => acceptedProduct(id, [one, two])))
     return { accountId, actor, one, two, products, last: products[count - 1] ?? assert.fail() }
   }).pipe(actingAs(actor))
 }).pipe(Effect.orDie)
@@ -109,13 +100,6 @@ const runBreaking = (id: DropId, step: DueStep["step"], max: number) =>
     }
   })
 
-/** Runs due steps until the drop has this status. */
-const until = (id: DropId, status: Drop["status"]) =>
-  Effect.repeat(Effect.zipRight(runDue, get(id)), {
-    until: (drop) => drop.status === status,
-    schedule: Schedule.spaced("10 millis")
-  }).pipe(Effect.zipRight(get(id)))
-
 /** The outcomes of the changes, or why they failed, each with its number. */
 const outcomes = ({ changes }: Drop) =>
   Object.fromEntries(
@@ -145,13 +129,13 @@ const link = ({ domain }: Store) => Effect.flatMap(Stores, (stores) => stores.li
 /** Ends the drop, and checks that the shop has the titles from before it. */
 const assertReverted = (shop: Shop, store: Store, id: DropId) =>
   Effect.gen(function* () {
-    assert.deepStrictEqual(outcomes(yield* until(id, "reverted")), { reverted: count })
+    assert.deepStrictEqual(outcomes(yield* untilDrop(id, "reverted")), { reverted: count })
     assert.deepStrictEqual(yield* titles(shop, store), { Tent: count })
   })
 
 const assertAppliedThenReverted = (shop: Shop, store: Store, id: DropId) =>
   Effect.gen(function* () {
-    assert.deepStrictEqual(outcomes(yield* until(id, "applied")), { applied: count })
+    assert.deepStrictEqual(outcomes(yield* untilDrop(id, "applied")), { applied: count })
     assert.deepStrictEqual(yield* titles(shop, store), { Sale: count })
     yield* advance(hour)
     yield* assertReverted(shop, store, id)
@@ -176,13 +160,13 @@ for (const engine of featureServiceEngines)
             assert.strictEqual(yield* runPart(id), "start")
             yield* unlink(two)
             assert.strictEqual(yield* runPart(id), "start")
-            yield* until(id, "failed")
+            yield* untilDrop(id, "failed")
             yield* release(shop, two)
             yield* link(two)
             assert.deepStrictEqual(outcomes(yield* get(id)), { null: count })
             // Once more, before a server runs the drop.
             yield* unlink(two)
-            yield* until(id, "failed")
+            yield* untilDrop(id, "failed")
             yield* link(two)
             yield* assertAppliedThenReverted(shop, two, id)
           })
@@ -213,14 +197,14 @@ for (const engine of featureServiceEngines)
             // 25 products on both stores.
             assert.strictEqual(yield* runPart(id), "start")
             yield* unlink(two)
-            yield* until(id, "failed")
+            yield* untilDrop(id, "failed")
             assert.deepStrictEqual(yield* titles(shop, one), { Sale: count })
             yield* release(shop, two)
             yield* link(two)
-            assert.deepStrictEqual(outcomes(yield* until(id, "applied")), { applied: count })
+            assert.deepStrictEqual(outcomes(yield* untilDrop(id, "applied")), { applied: count })
             assert.deepStrictEqual(yield* titles(shop, two), { Sale: 25 })
             yield* advance(hour)
-            yield* until(id, "reverted")
+            yield* untilDrop(id, "reverted")
             for (const [store, number] of [
               [one, count],
               [two, 25]
@@ -237,14 +221,14 @@ for (const engine of featureServiceEngines)
             for (const linkedAgain of ["between", "after"]) {
               const { id } = yield* aDrop(shop, two)
               yield* advance(hour)
-              yield* until(id, "applied")
+              yield* untilDrop(id, "applied")
               yield* hold(shop, two)
               yield* advance(hour)
               assert.strictEqual(yield* runPart(id), "end")
               yield* unlink(two)
               if (linkedAgain === "after") {
                 assert.strictEqual(yield* runPart(id), "end")
-                yield* until(id, "failed")
+                yield* untilDrop(id, "failed")
               }
               yield* release(shop, two)
               yield* link(two)
@@ -261,7 +245,7 @@ for (const engine of featureServiceEngines)
             const { earlierValues } = yield* Drops
             const { id } = yield* aDrop(shop, two)
             yield* advance(hour)
-            yield* until(id, "applied")
+            yield* untilDrop(id, "applied")
             const before = yield* earlierValues(id)
             assert.lengthOf(before, count)
             yield* advance(hour)
@@ -301,7 +285,7 @@ for (const engine of featureServiceEngines)
             const refused = yield* Effect.flip((yield* Drops).cancel(id))
             assert.include(String(refused.message), "the drop is applying")
             yield* (yield* CatalogChanges).apply([CatalogChange.RemoveFromStore({ entityId: last, storeId: two.id })])
-            assert.deepStrictEqual(outcomes(yield* until(id, "failed")), { applied: count - 1, NOT_ON_STORE: 1 })
+            assert.deepStrictEqual(outcomes(yield* untilDrop(id, "failed")), { applied: count - 1, NOT_ON_STORE: 1 })
           })
         )
       )
@@ -317,10 +301,10 @@ for (const engine of featureServiceEngines)
               CatalogChange.SetAttributes({ entityId: last, values: { title: "Big tent" } })
             ])
             yield* (yield* Publishing).request(last, two.id)
-            yield* until(id, "applied")
+            yield* untilDrop(id, "applied")
             assert.deepStrictEqual(yield* titles(shop, two), { Sale: count })
             yield* advance(hour)
-            yield* until(id, "reverted")
+            yield* untilDrop(id, "reverted")
             assert.deepStrictEqual(yield* titles(shop, two), { Tent: count - 1, "Big tent": 1 })
           })
         )
@@ -341,7 +325,7 @@ for (const engine of featureServiceEngines)
                 yield* runBreaking(id, step, 6),
                 [50, 25, 12, 6, 12, 6, 12, 6, 12, 6, 12, 6, 12, 6, 12, 6, 9, 6, 3]
               )
-              assert.deepStrictEqual(outcomes(yield* until(id, status)), { [status]: count })
+              assert.deepStrictEqual(outcomes(yield* untilDrop(id, status)), { [status]: count })
             }
             assert.deepStrictEqual(yield* titles(shop, two), { Tent: count })
           })
@@ -399,17 +383,17 @@ for (const engine of featureServiceEngines)
             const { id } = yield* aDrop(shop, two)
             const next = yield* aDrop(shop, two, { name: "Rest", from: 2 * hour })
             yield* advance(hour)
-            yield* until(id, "applied")
+            yield* untilDrop(id, "applied")
             yield* advance(hour)
             assert.strictEqual(yield* runPart(id), "end")
             assert.deepStrictEqual(
               (yield* (yield* DropsRepo).due(50, [])).filter((due) => due.id === next.id),
               []
             )
-            yield* until(next.id, "applied")
+            yield* untilDrop(next.id, "applied")
             assert.deepStrictEqual(yield* titles(shop, two), { Rest: count })
             yield* advance(hour)
-            yield* until(id, "reverted")
+            yield* untilDrop(id, "reverted")
             yield* assertReverted(shop, two, next.id)
           })
         )

@@ -1,22 +1,22 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Array as Arr, Effect, Fiber, Layer, Ref, Schedule } from "effect"
+import { Array as Arr, Effect, Fiber, Layer, Ref } from "effect"
 import type { Drop } from "../../src/drops/Drop.ts"
 import { Drops } from "../../src/drops/Drops.ts"
 import { type DropId, EntityId } from "../../src/model/Ids.ts"
 import type { Store } from "../../src/model/Store.ts"
 import { fromMillis } from "../../src/model/Timestamp.ts"
-import { demoPlatformId } from "../../src/platform/demo/DemoRecords.ts"
 import { layerWorkers } from "../../src/publishing/Publishing.ts"
 import { mintId } from "../../src/runtime/Identifiers.ts"
 import { actingAs, anAccount, CatalogChange, CatalogChanges, Stores } from "../../src/testing/index.ts"
 import { report } from "../faults/Dice.ts"
+import { acceptedProduct, untilDrop } from "../support/DueDrops.ts"
 import { advance, ahead, layerMovableClock, layerStarted } from "../support/MovableClock.ts"
 import { featureServiceEngines } from "../support/ServiceEngines.ts"
 import { amount } from "../support/Volume.ts"
 
 const hour = 3_600_000
 
-/** Number of changed entities, of which a part has 50. Each has two changes; in the long run these are as many as a drop may have. */
+/** Number of changed products, each with two changes. A part has 50 products. The long run has as many changes as a drop may have. */
 const count = amount(101, 1_000)
 
 const apply = (changes: ReadonlyArray<CatalogChange>) =>
@@ -26,20 +26,7 @@ const apply = (changes: ReadonlyArray<CatalogChange>) =>
 const someProducts = (store: Store) =>
   Effect.gen(function* () {
     const products = yield* Effect.replicateEffect(mintId(EntityId), count)
-    for (const some of Arr.chunksOf(products, 250))
-      yield* apply(
-        some.flatMap((id) => [
-          CatalogChange.CreateEntity({
-            id,
-            kind: "product",
-            parentId: null,
-            values: { title: "Tent", vendor: "Fell" }
-          }),
-          CatalogChange.AddToStore({ entityId: id, storeId: store.id }),
-          CatalogChange.AcceptPublish({ entityId: id, storeId: store.id }),
-          CatalogChange.Identify({ entityId: id, storeId: store.id, platformId: demoPlatformId("product", id) })
-        ])
-      )
+    for (const some of Arr.chunksOf(products, 250)) yield* apply(some.flatMap((id) => acceptedProduct(id, [store])))
     return products
   })
 
@@ -62,11 +49,7 @@ const writeBeside = Effect.gen(function* () {
 const millisUntil = (id: DropId, status: Drop["status"]) =>
   Effect.gen(function* () {
     const begin = performance.now()
-    const { get, runDue } = yield* Drops
-    const drop = yield* Effect.repeat(Effect.zipRight(runDue, get(id)), {
-      until: (drop) => drop.status === status,
-      schedule: Schedule.spaced("100 millis")
-    }).pipe(Effect.zipRight(get(id)))
+    const drop = yield* untilDrop(id, status)
     assert.deepStrictEqual(
       drop.changes.filter(({ outcome }) => outcome !== status),
       []

@@ -52,6 +52,15 @@ const pageSize = 100
 
 const isOutcome = Schema.is(DropOutcome)
 
+export interface ShownChanges {
+  /** null: changes with every outcome. */
+  readonly only: DropOutcome | null
+  /** The place of the first change among the `count`. */
+  readonly from: number
+  readonly count: number
+  readonly changes: ReadonlyArray<DropChange>
+}
+
 /** The changes that an address names: those from a place on and, if it names an outcome, only those with the outcome. */
 export const shownChanges = ({ changes }: Drop, query: Parameters): ShownChanges => {
   const outcome = query.get("outcome")
@@ -60,15 +69,6 @@ export const shownChanges = ({ changes }: Drop, query: Parameters): ShownChanges
   const typed = numberOf(query.get("from"))
   const from = typed < all.length ? typed - (typed % pageSize) : 0
   return { only, from, count: all.length, changes: all.slice(from, from + pageSize) }
-}
-
-export interface ShownChanges {
-  /** null: changes with every outcome. */
-  readonly only: DropOutcome | null
-  /** The place of the first change among the `count`. */
-  readonly from: number
-  readonly count: number
-  readonly changes: ReadonlyArray<DropChange>
 }
 
 const changesPath = (drop: Drop, only: DropOutcome | null, from = 0) => {

@@ -16,18 +16,16 @@ const statusWords = {
   reverted: { name: "Ended", tone: "idle" }
 } as const satisfies Readonly<Record<DropStatus, { readonly name: Sentence; readonly tone: string }>>
 
-const outcomeWords: Readonly<Record<DropOutcome, Sentence>> = {
-  applied: "Applied",
-  failed: "Failed",
-  reverted: "Restored",
-  skipped: "Left alone: somebody edited it. The store keeps the value of the drop until that edit is published."
-}
-
 const outcomeNames: Readonly<Record<DropOutcome, Sentence>> = {
   applied: "Applied",
   failed: "Failed",
   reverted: "Restored",
   skipped: "Left alone"
+}
+
+const outcomeWords: Readonly<Record<DropOutcome, Sentence>> = {
+  ...outcomeNames,
+  skipped: "Left alone: somebody edited it. The store keeps the value of the drop until that edit is published."
 }
 
 /** The name of an outcome in few words. null: all outcomes. */

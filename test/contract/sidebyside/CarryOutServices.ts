@@ -99,12 +99,25 @@ const newEntityOf = (operation: Operation<"create">, world: World): NewEntity =>
   }
 }
 
-const edited = ({ edits, entity, isLate, store }: Operation<"draft">, world: World) =>
+const edited = (
+  {
+    edits,
+    entity,
+    isLate,
+    store
+  }: Omit<Operation<"draft">, "do" | "byAgent" | "edits"> & {
+    readonly edits: ReadonlyArray<{ readonly key: string; readonly value: string | null }>
+  },
+  world: World
+) =>
   Effect.gen(function* () {
     const drafts = yield* Drafts
     const { any, storeOrNone } = referencesOf(world)
     const id = any(entity)
-    const request = { draft_revision: (yield* revisionOf(id)) - (isLate ? 1 : 0), attributes: edits }
+    const request = {
+      draft_revision: (yield* revisionOf(id)) - (isLate ? 1 : 0),
+      attributes: edits.map(({ key, value }) => ({ key, value }))
+    }
     const storeId = storeOrNone(store)
     return yield* storeId === undefined
       ? drafts.updateAttributes(id, request)
@@ -296,13 +309,6 @@ const carryOutOnDefinitions = ({ do: change, key, owner, type }: Operation<"defi
     change === "define" ? create({ owner_type: owner, key, type }) : setType({ owner_type: owner, key, type })
   )
 
-const setField = ({ entity, key, value }: Operation<"setField">, world: World) =>
-  Effect.gen(function* () {
-    const id = referencesOf(world).any(entity)
-    const request = { draft_revision: yield* revisionOf(id), attributes: [{ key, value }] }
-    return yield* (yield* Drafts).updateAttributes(id, request)
-  })
-
 const cancelAll = (storeId: StoreId) =>
   Effect.gen(function* () {
     const job = yield* (yield* PublishJobs).cancelAll(storeId)
@@ -344,7 +350,7 @@ export const carryOutService = (operation: ServiceOperation, world: World) =>
       case "setType":
         return yield* carryOutOnDefinitions(operation)
       case "setField":
-        return yield* setField(operation, world)
+        return yield* edited({ edits: [operation], entity: operation.entity, isLate: false, store: null }, world)
       case "work": {
         const { runDue } = yield* Drops
         return [yield* runDue, yield* published(world), yield* runDue]
