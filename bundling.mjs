@@ -61,6 +61,8 @@ export const browserBundling = {
   jsx: "automatic",
   jsxImportSource: "preact",
   minify: true,
+  // Warnings of the editor about settings that it does not have here.
+  pure: ["console.warn"],
   // Members that only Squire names: without their long names the editor is 0.5 KB smaller. `_tag` is in data of the service.
   mangleProps: /^_[a-z]/,
   reserveProps: /^_tag$/,

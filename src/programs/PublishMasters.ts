@@ -231,7 +231,11 @@ const makePublishBatch = Effect.gen(function* () {
         outcome: "not_on_channel" as const,
         message: domains.length === 0 ? "it is on no channel" : `its channels are ${domains.join(", ")}`
       }
-    }).pipe(Effect.orElseSucceed((): Outcome => ({ outcome: "not_found", message: "no such master" })))
+    }).pipe(
+      Effect.orElseSucceed(
+        (): Outcome => ({ outcome: "not_found", message: "no such master; list_masters_v1 has ids that exist" })
+      )
+    )
 
   const refusedRow = (
     entity_id: EntityId,

@@ -16,7 +16,7 @@ const hold = async (page: Page, address: RegExp, isHeld: (request: Request) => b
   await page.route(address, async (route) => {
     if (!isHeld(route.request())) return route.continue()
     await released
-    await route.continue().catch(() => {})
+    await route.fallback().catch(() => {})
   })
   const first = page.waitForRequest((request) => address.test(request.url()) && isHeld(request))
   // A test may end before the first request.
@@ -112,6 +112,104 @@ describe.skipIf(!chromiumIsThere)("a page whose service answers late", () => {
         })
         assert.strictEqual(yield* valueOf("title"), "Kestrel")
         assertNoComplaints(complaints)
+      })
+    )
+
+    it.scoped("keys that are typed before cells open get to them, also those behind Tab, and Enter saves", () =>
+      Effect.gen(function* () {
+        const { complaints, edit, page, valueOf } = yield* theStove
+        yield* Effect.promise(async () => {
+          const { first, release } = await hold(page, /edit=title/)
+          await edit("Title").click()
+          await first
+          // "/" is the shortcut of the search where no cell is about to open.
+          for (const key of ["Control+a", "K", "i", "t", "Backspace", "t", "e", "/", "2", "Tab", "Control+a"])
+            await page.keyboard.press(key)
+          await page.keyboard.type("kite")
+          await page.keyboard.press("Enter")
+          release()
+          await page.getByText("Handle, Catalog: saved as a draft.").waitFor()
+        })
+        assert.deepStrictEqual([yield* valueOf("title"), yield* valueOf("handle")], ["Kite/2", "kite"])
+        assertNoComplaints(complaints)
+      })
+    )
+
+    it.scoped("keys that are typed before a refused cell comes back are not added to it", () =>
+      Effect.gen(function* () {
+        const { complaints, edit, field, page, valueOf } = yield* theStove
+        yield* Effect.promise(async () => {
+          await edit("Title").click()
+          await field("Title").fill("x".repeat(300))
+          const { first, release } = await hold(page, /edit|entity/, isPost)
+          await page.keyboard.press("Tab")
+          await first
+          await page.keyboard.type("Tarn")
+          release()
+          await page.locator("[aria-invalid=true]").waitFor()
+          assert.strictEqual(await field("Title").inputValue(), "x".repeat(300))
+        })
+        assert.strictEqual(yield* valueOf("title"), "The stove")
+        assertNoComplaints(complaints, 400)
+      })
+    )
+
+    it.scoped("keys that are typed before a lost answer come when the save is tried again", () =>
+      onTheStove(async ({ complaints, edit, field, page }) => {
+        await edit("Title").click()
+        await field("Title").fill("Kestrel")
+        const restore = await cut(page, isPost)
+        const { first, release } = await hold(page, /entity/, isPost)
+        await page.keyboard.press("Tab")
+        await first
+        await page.keyboard.type("!")
+        release()
+        await failure(page).waitFor()
+        assert.strictEqual(await field("Title").inputValue(), "Kestrel")
+        await restore()
+        await tryAgain(page).click()
+        await field("Handle").waitFor()
+        assert.match(await field("Handle").inputValue(), /!$/)
+        complaints.splice(0, complaints.length, ...withoutCuts(complaints))
+      })
+    )
+
+    it.scoped("an undo that is clicked while another cell opens follows it", () =>
+      Effect.gen(function* () {
+        const { complaints, edit, field, page, valueOf } = yield* theStove
+        yield* Effect.promise(async () => {
+          await edit("Title").click()
+          await field("Title").fill("Kestrel")
+          await page.keyboard.press("Enter")
+          const undo = page.getByRole("button", { name: "Undo: Title, Catalog" })
+          await undo.waitFor()
+          const { first, release } = await hold(page, /edit=vendor/)
+          await edit("Vendor").click()
+          await first
+          await undo.click()
+          release()
+          await page.getByText("has its earlier value again").waitFor()
+        })
+        assert.strictEqual(yield* valueOf("title"), "The stove")
+        assertNoComplaints(complaints)
+      })
+    )
+
+    it.scoped("the browser asks before a page with a changed cell is left", () =>
+      onTheStove(async ({ edit, field, page }) => {
+        const leave = () => page.evaluate("document.querySelector('nav a[href=\"/jobs\"]').click()")
+        await edit("Title").click()
+        await field("Title").fill("Kestrel")
+        const asked = page.waitForEvent("dialog")
+        const isLeft = leave()
+        const dialog = await asked
+        assert.strictEqual(dialog.type(), "beforeunload")
+        await dialog.dismiss()
+        await isLeft
+        assert.strictEqual(await field("Title").inputValue(), "Kestrel")
+        await field("Title").fill("The stove")
+        await leave()
+        await page.waitForURL(/jobs$/)
       })
     )
 

@@ -321,7 +321,7 @@ for (const engine of featureServiceEngines) {
                 ...unknown.map(({ master_id }) => ({
                   entity_id: master_id,
                   outcome: "not_found",
-                  message: "no such master"
+                  message: "no such master; list_masters_v1 has ids that exist"
                 }))
               ]
             })

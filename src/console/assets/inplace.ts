@@ -3,8 +3,9 @@
  * or form, and makes the page like the answer. An answer that is no such page (the session has ended) is opened as without this
  * script. Without an answer the page stays as it is, says so, and offers to send the same again.
  */
+import { keepKeys, keptKeys, typeKeys } from "./ahead.ts"
 import { arrangeGrids, openControl, saveChanged } from "./grid.ts"
-import { addField, around, focusContent, morph } from "./morph.ts"
+import { addField, around, focusContent, isChanged, morph } from "./morph.ts"
 
 /** Selectors of the links and forms that are sent without leaving the page. */
 const links = "table[data-grid] :is(a.edit, a.cancel), a[data-drawer]"
@@ -91,12 +92,20 @@ const send = async (request: Request, id: string, sentForm?: HTMLFormElement): P
   return true
 }
 
+/** Lets the browser ask before a page with a changed cell is left. A cell that is being saved is inert. */
+const keepChanged = (event: BeforeUnloadEvent): void => {
+  const control = openControl()
+  if (control?.form?.inert === false && isChanged(control)) event.preventDefault()
+}
+
 /** `updated` is called after each change of the page. */
 export const editInPlace = (updated: () => void): void => {
   const template = document.querySelector<HTMLTemplateElement>("template#in-place")
   if (template === null) return
   const failure = template.content.querySelector<HTMLElement>("[role=alert]") as HTMLElement
   let isBusy = false
+  /** Whether the answer opens a cell. */
+  let opens = false
   /** Runs as soon as the answer is taken, unless it refuses a cell. */
   let next: (() => void) | undefined
   /** Sends the request again that had no answer. */
@@ -110,7 +119,14 @@ export const editInPlace = (updated: () => void): void => {
     ;(document.querySelector("dialog[open]") ?? document.body).append(failure)
   }
 
-  /** `otherwise`: opens an answer that is no such page. `repeat`: does again what the person did. */
+  const isOpening = () => isBusy && (opens || next !== undefined)
+  keepKeys(isOpening)
+  addEventListener("beforeunload", keepChanged)
+
+  /**
+   * `id`: of the link that has the focus afterwards (`take`). `otherwise`: opens an answer that is no such page. `repeat`: does again what the
+   * person did.
+   */
   const attempt = async (
     request: Request,
     id: string,
@@ -128,8 +144,10 @@ export const editInPlace = (updated: () => void): void => {
     const following = next
     next = undefined
     if (isTaken === undefined) {
+      const keys = keptKeys.splice(0)
       again = () => {
         next = following
+        keptKeys.push(...keys)
         repeat()
       }
       sayFailure()
@@ -138,8 +156,11 @@ export const editInPlace = (updated: () => void): void => {
     }
     if (!isTaken) return otherwise()
     updated()
-    // A refused form stays open, so what was typed is not lost.
-    if (openControl()?.matches('[aria-invalid="true"]') !== true) following?.()
+    const control = openControl()
+    // A refused form stays open, so what was typed in it is not lost.
+    if (control?.matches('[aria-invalid="true"]')) keptKeys.splice(0)
+    else following?.()
+    typeKeys(control, isOpening)
   }
 
   /** Saves a changed cell, then does `following`. False: no cell is changed. */
@@ -163,7 +184,9 @@ export const editInPlace = (updated: () => void): void => {
     else {
       if (link.matches("a.edit") && saveFirst(repeat)) return
       const id = link.hash.slice(1).replace(/-input$/, "-edit")
-      void attempt(new Request(link.href), id, () => location.assign(link.href), repeat)
+      const otherwise = () => location.assign(link.href)
+      opens = link.matches("a.edit")
+      void attempt(new Request(link.href), id, otherwise, repeat)
     }
   })
 
@@ -174,7 +197,6 @@ export const editInPlace = (updated: () => void): void => {
     if (form.matches("#variant-move") && saveFirst(() => form.requestSubmit(submitter))) event.preventDefault()
     if (!form.matches(forms)) return
     event.preventDefault()
-    if (isBusy) return
     const id = form.matches("table[data-grid] *") ? `${form.closest("td")?.id}-edit` : ""
     const sendForm = () => {
       // These forms have no files.
@@ -185,10 +207,15 @@ export const editInPlace = (updated: () => void): void => {
         if (!form.isConnected) document.body.append(form)
         form.submit()
       }
-      void attempt(new Request(form.action, { method: "post", body }), id, otherwise, sendForm, form)
+      const request = new Request(form.action, { method: "post", body })
+      opens = submitter?.matches("[value=next]") === true
+      void attempt(request, id, otherwise, sendForm, form)
     }
-    // The answer to an undo closes all cells.
-    if (form.matches("td .undo") && saveFirst(sendForm)) return
-    sendForm()
+    const submit = () => {
+      // The answer to an undo closes all cells.
+      if (!form.matches(".undo") || !saveFirst(sendForm)) sendForm()
+    }
+    if (isBusy) next = submit
+    else submit()
   })
 }
