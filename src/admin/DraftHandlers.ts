@@ -69,6 +69,7 @@ export const DraftHandlers = DraftRpcs.toLayer(
         }),
       createDefinition: ({ definition }) => definitions.create(definition),
       setDefinitionType: ({ key, owner, type }) => definitions.setType({ owner_type: owner, key, type }),
+      deleteDefinition: ({ key, owner }) => definitions.delete({ owner_type: owner, key }),
       listDefinitions: ({ owner }) => storeData.metafieldDefinitions(owner),
       createDrop: ({ drop }) =>
         Effect.gen(function* () {

@@ -84,6 +84,15 @@ export const DraftRpcs = RpcGroup.make(
     { owner: EntityKind, key: Schema.String, type: Schema.String },
     { success: Defined, error: Schema.Union(ValidationFailed, PimLocked) }
   ),
+  /** `definition`: that of a store, which applies from now on. Null: the key has no definition any more. */
+  accountRpc(
+    "deleteDefinition",
+    { owner: EntityKind, key: Schema.String },
+    {
+      success: Schema.Struct({ ...Defined.fields, definition: Schema.NullOr(MetafieldDefinition) }),
+      error: Schema.Union(ValidationFailed, PimLocked)
+    }
+  ),
   /** All definitions, including those of stores, sorted by owner type, namespace and key. */
   accountRpc("listDefinitions", { owner: Schema.NullOr(OwnerType) }, { success: Schema.Array(MetafieldDefinition) }),
   /** Creates a drop. `store_id` of a change can be the id or the domain of a store. */

@@ -84,6 +84,20 @@ const setType = Command.make(
     }).pipe(Effect.catchTags({ ValidationFailed: refuse, PimLocked: () => lockedBy(account) }), withAdmin)
 ).pipe(Command.withDescription("Change the type of a metafield and of its values that fit the new type."))
 
+const remove = Command.make("delete", { owner, key, account, json }, ({ account, json, key, owner }) =>
+  Effect.gen(function* () {
+    const { definition, retyped } = yield* (yield* AdminClient).deleteDefinition({ account, owner, key })
+    yield* answer(json, { definition, retyped }, [
+      `Deleted the account's definition of ${owner} ${key}.`,
+      ...(definition === null
+        ? ["Values that were written under it stay: they can be removed, but not changed."]
+        : [`A store defines it too: ${typeOf(definition)}.`, ...retypedLine(retyped)])
+    ])
+  }).pipe(Effect.catchTags({ ValidationFailed: refuse, PimLocked: () => lockedBy(account) }), withAdmin)
+).pipe(
+  Command.withDescription("Delete a definition of the account. Stores keep theirs, and entities keep their values.")
+)
+
 const list = Command.make(
   "list",
   {
@@ -114,5 +128,5 @@ const list = Command.make(
 
 export const definitionCommand = Command.make("definition").pipe(
   Command.withDescription("Definitions of metafields: keys in addition to the built-in ones."),
-  Command.withSubcommands([create, list, setType])
+  Command.withSubcommands([create, list, setType, remove])
 )

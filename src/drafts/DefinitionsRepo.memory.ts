@@ -47,6 +47,19 @@ export const layerDefinitionsRepoMemory = Layer.effect(
           recordIds: new Map(account.recordIds).set(name, recordId),
           definitions: new Map(account.definitions).set(recordId, definition)
         }
+      }),
+    undefine: (accountId, ownerType, namespace, key) =>
+      Effect.gen(function* () {
+        const { definitions } = (yield* Ref.get(store)).get(accountId) ?? { definitions: new Map() }
+        const found = [...definitions].find(
+          ([, each]) => each.owner_type === ownerType && each.namespace === namespace && each.key === key
+        )
+        if (found === undefined) return Option.none()
+        yield* updateAccount(store, accountId, (account) => ({
+          ...account,
+          definitions: new Map([...account.definitions].filter(([id]) => id !== found[0]))
+        }))
+        return Option.some(found[0])
       })
   }))
 )

@@ -1,6 +1,6 @@
 import { SqlClient } from "@effect/sql"
 import type { Fragment } from "@effect/sql/Statement"
-import { Context, Effect, Layer, type Option, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { planCustom, readsAll } from "../database/PlannerHints.ts"
 import { discardRows, findAll, findOne } from "../database/Rows.ts"
 import type { EntityKind } from "../model/Attribute.ts"
@@ -10,7 +10,7 @@ import {
   MetafieldRule,
   type OwnerType
 } from "../model/Definition.ts"
-import { type AccountId, EntityId, type RecordId, type StoreId } from "../model/Ids.ts"
+import { type AccountId, EntityId, RecordId, type StoreId } from "../model/Ids.ts"
 
 /**
  * Selects the definition that applies to a metafield definition `d`, from the first of these that has one: the platform of a
@@ -109,6 +109,13 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
     ) => Effect.Effect<ReadonlyArray<EntityId>>
     /** Creates or replaces the account's own definition of a key. `id` is used if the key has no definition yet. */
     readonly define: (accountId: AccountId, id: RecordId, definition: AccountMetafieldDefinition) => Effect.Effect<void>
+    /** Deletes the account's own definition of a key, and returns its id. None: there is none. */
+    readonly undefine: (
+      accountId: AccountId,
+      ownerType: OwnerType,
+      namespace: string,
+      key: string
+    ) => Effect.Effect<Option.Option<RecordId>>
   }
 >() {
   static readonly layer = Layer.effect(
@@ -148,6 +155,15 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
           LIMIT ${limit} ${sql.literal(`${planCustom} ${readsAll}`)}`
       )
 
+      // The row stays: stores may refer to it, and a later definition of the key has the same id.
+      const undefine = findOne(Schema.Struct({ id: RecordId }))(
+        (accountId: AccountId, ownerType: OwnerType, namespace: string, key: string) => sql`
+          UPDATE metafield_definition d SET own = NULL
+          WHERE d.account_id = ${accountId} AND d.owner_type = ${ownerType} AND d.namespace = ${namespace}
+            AND d.key = ${key} AND d.own IS NOT NULL
+          RETURNING d.id`
+      )
+
       return {
         metafields: (accountId, stores) => metafields({ accountId, stores }),
         find,
@@ -157,7 +173,12 @@ export class DefinitionsRepo extends Context.Tag("catalog/DefinitionsRepo")<
           sql`
             INSERT INTO metafield_definition (account_id, id, owner_type, namespace, key, own)
             VALUES (${accountId}, ${id}, ${owner_type}, ${namespace}, ${key}, ${JSON.stringify(own)}::jsonb)
-            ON CONFLICT (account_id, owner_type, namespace, key) DO UPDATE SET own = excluded.own`.pipe(discardRows)
+            ON CONFLICT (account_id, owner_type, namespace, key) DO UPDATE SET own = excluded.own`.pipe(discardRows),
+        undefine: (...definition) =>
+          Effect.map(
+            undefine(...definition),
+            Option.map(({ id }) => id)
+          )
       }
     })
   )

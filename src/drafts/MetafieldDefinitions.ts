@@ -167,6 +167,30 @@ const makeOwn = Effect.gen(function* () {
         })
       )
       return yield* defined(accountId, given)
+    }),
+    /**
+     * Deletes the account's own definition. Values that entities have of the key stay, and can only be removed, unless a store defines the key
+     * too: then its definition applies, which is returned. ValidationFailed: the account has no definition of the key.
+     */
+    delete: Effect.fn("OwnDefinitions.delete")(function* ({
+      key,
+      owner_type
+    }: Pick<NewDefinition, "owner_type" | "key">) {
+      const { accountId } = yield* CurrentActor
+      yield* exclusively((accountId) =>
+        Effect.gen(function* () {
+          const existing = yield* find(accountId, owner_type, key)
+          if (Option.isNone(existing)) return yield* ValidationFailed.at("key", "has no definition")
+          const { namespace, key: name, type } = existing.value
+          const deleted = yield* repo.undefine(accountId, owner_type, namespace, name)
+          if (Option.isNone(deleted))
+            return yield* ValidationFailed.at("key", `is defined by stores only, as ${type}: delete it there`)
+          return deleted.value
+        })
+      )
+      const left = yield* find(accountId, owner_type, key)
+      if (Option.isNone(left)) return { definition: null, retyped: 0 }
+      return yield* defined(accountId, { owner_type, key, type: left.value.type })
     })
   }
 })

@@ -132,6 +132,13 @@ describe.skipIf(!serverAnswers)("drafts on the command line", () => {
         assert.deepInclude(definition as Json, { namespace: "care", key: "hours", type: "date", stores: [] })
         assert.strictEqual(retyped, 0)
         assert.match(yield* hours(), /^care\.hours: must be a date such as 2026-01-31$/)
+        const remove = ["definition", "delete", "product", "care.hours"]
+        assert.strictEqual(
+          yield* said(...remove),
+          "Deleted the account's definition of product care.hours.\nValues that were written under it stay: they can be removed, but not changed."
+        )
+        assert.strictEqual(yield* refusal(...remove), "KEY: has no definition")
+        assert.match(yield* hours(), /^care\.hours: is an unknown key of a product/)
 
         assert.strictEqual(
           yield* refusal("draft", "set", id, "--revision", "4"),

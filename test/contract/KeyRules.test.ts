@@ -365,6 +365,23 @@ for (const engine of featureServiceEngines)
                 yield* refusal(definitions.setType({ ...given, key: "care.nope" })),
                 "key: has no definition yet: create one"
               )
+              assert.strictEqual(
+                yield* refusal(definitions.delete({ ...given, key: "specs.pages" })),
+                "key: is defined by stores only, as number_integer: delete it there"
+              )
+              assert.strictEqual(
+                yield* refusal(definitions.delete({ ...given, key: "care.nope" })),
+                "key: has no definition"
+              )
+              assert.deepStrictEqual(yield* definitions.delete(given), { definition: null, retyped: 0 })
+              assert.strictEqual(yield* refusal(definitions.delete(given)), "key: has no definition")
+              // Stored values stay, and can only be removed.
+              assert.match(yield* refusal(write(product, "care.hours", "14")), /^attributes\.care\.hours: is an unknown key/)
+              assert.strictEqual((yield* typesOf(product))["care.hours"], "number_integer")
+              yield* write(product, "care.hours", null)
+              assert.notProperty(yield* typesOf(product), "care.hours")
+              const again = yield* definitions.create({ ...given, type: "number_integer" })
+              assert.strictEqual(again.definition.id, definition.id)
             })
           )
       )

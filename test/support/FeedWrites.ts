@@ -87,9 +87,9 @@ export const randomWrite = (dice: Dice, known: Known, nonce: string) =>
       return yield* Effect.ignore(dice.next() < 0.5 ? stores.unlink(domain) : stores.link({ domain }))
     }
     if (chance < 0.06) {
-      const { create, setType } = yield* OwnDefinitions
+      const { create, delete: remove, setType } = yield* OwnDefinitions
       const given = { owner_type: "product" as const, key: `care.k${dice.below(5)}`, type: "multi_line_text_field" }
-      return yield* Effect.ignore(dice.next() < 0.5 ? create(given) : setType(given))
+      return yield* Effect.ignore(dice.pick([create, setType, remove])(given))
     }
     const many: Array<Change> = []
     const before = Object.fromEntries(kinds.map((kind) => [kind, [...known.ids[kind]]])) as Known["ids"]

@@ -304,10 +304,18 @@ const carryOutInBulk = (operation: Operation<"bulk">, world: World) =>
     return yield* (yield* JobWorker).settle(job.id, quiet)
   })
 
-const carryOutOnDefinitions = ({ do: change, key, owner, type }: Operation<"define" | "setType">) =>
-  Effect.flatMap(OwnDefinitions, ({ create, setType }) =>
-    change === "define" ? create({ owner_type: owner, key, type }) : setType({ owner_type: owner, key, type })
-  )
+const carryOutOnDefinitions = ({ do: change, key, owner, type }: Operation<"define" | "setType" | "undefine">) =>
+  Effect.flatMap(OwnDefinitions, (definitions): Effect.Effect<unknown, unknown, CurrentActor> => {
+    const given = { owner_type: owner, key, type }
+    switch (change) {
+      case "define":
+        return definitions.create(given)
+      case "setType":
+        return definitions.setType(given)
+      case "undefine":
+        return definitions.delete(given)
+    }
+  })
 
 const cancelAll = (storeId: StoreId) =>
   Effect.gen(function* () {
@@ -348,6 +356,7 @@ export const carryOutService = (operation: ServiceOperation, world: World) =>
         return yield* cancelAll(store(operation.store))
       case "define":
       case "setType":
+      case "undefine":
         return yield* carryOutOnDefinitions(operation)
       case "setField":
         return yield* edited({ edits: [operation], entity: operation.entity, isLate: false, store: null }, world)

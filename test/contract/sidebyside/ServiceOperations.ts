@@ -212,7 +212,13 @@ const defined = {
 
 /** One change of definitions or of a metafield, or the cancellation of all publishes to a store. */
 const definitionOperation = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom("define" as const, "setType" as const), ...defined }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constantFrom("define" as const, "setType" as const, "undefine" as const),
+      ...defined
+    })
+  },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -285,6 +291,7 @@ export const serviceBeginning: ReadonlyArray<Operation | ServiceOperation> = [
   { do: "define", owner: "product", key: "specs.hours", type: "number_integer" },
   { do: "setField", entity: 0, key: "specs.hours", value: "12" },
   { do: "setType", owner: "product", key: "specs.hours", type: "single_line_text_field" },
+  { do: "undefine", owner: "product", key: "specs.hours", type: "single_line_text_field" },
   { do: "editShop", store: 0, record: 0, key: "vendor", value: "Boots" },
   { do: "draft", entity: 0, store: 0, edits: [{ key: "vendor", value: "free" }], isLate: false, byAgent: false },
   { do: "refresh", domain: "b.example" },
