@@ -63,11 +63,38 @@ const isOfPlatform = ({ stores }: Pick<MetafieldDefinition, "stores">) =>
 const orSetType =
   ": `catalog definition set-type` sets the type of its values, also after a create that was interrupted"
 
-const makeOwn = Effect.gen(function* () {
+/** Gives stored values the type of their definition, in batches. If it is interrupted, a second run continues with the rest. */
+const makeRetype = Effect.gen(function* () {
   const changes = yield* CatalogChanges
+  const repo = yield* DefinitionsRepo
+
+  return (accountId: AccountId, kind: EntityKind, key: string, type: string) =>
+    Effect.gen(function* () {
+      let after = EntityId.make(nilUuid)
+      let count = 0
+      for (;;) {
+        const ids = yield* repo.mistyped(accountId, { kind, key, type }, after, maxRetyped)
+        const last = ids.at(-1)
+        if (last === undefined) return count
+        // Some of these entities may have been deleted since they were read.
+        const { remedy } = yield* changes.applyRemedy(ids, ({ aggregates }) =>
+          Effect.succeed({
+            changes: ids
+              .filter((entityId) => aggregates.has(entityId))
+              .map((entityId) => CatalogChange.Retype({ entityId, types: { [key]: type } }))
+          })
+        )
+        count += remedy.changes.length
+        after = last
+      }
+    })
+})
+
+const makeOwn = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const importLock = yield* ImportLockRepo
   const repo = yield* DefinitionsRepo
+  const retype = yield* makeRetype
   const transaction = yield* Transaction
 
   const find = (accountId: AccountId, owner: EntityKind, key: string) =>
@@ -88,28 +115,6 @@ const makeOwn = Effect.gen(function* () {
       )
     )
 
-  /** Gives stored values the type of their definition, in batches. If it is interrupted, a second run continues with the rest. */
-  const retype = (accountId: AccountId, kind: EntityKind, key: string, type: string) =>
-    Effect.gen(function* () {
-      let after = EntityId.make(nilUuid)
-      let count = 0
-      for (;;) {
-        const ids = yield* repo.mistyped(accountId, { kind, key, type }, after, maxRetyped)
-        const last = ids.at(-1)
-        if (last === undefined) return count
-        // Some of these entities may have been deleted since they were read.
-        const { remedy } = yield* changes.applyRemedy(ids, ({ aggregates }) =>
-          Effect.succeed({
-            changes: ids
-              .filter((entityId) => aggregates.has(entityId))
-              .map((entityId) => CatalogChange.Retype({ entityId, types: { [key]: type } }))
-          })
-        )
-        count += remedy.changes.length
-        after = last
-      }
-    })
-
   /** Returns the definition, and the number of entities whose values got its type. */
   const defined = (
     accountId: AccountId,
@@ -117,7 +122,9 @@ const makeOwn = Effect.gen(function* () {
   ) =>
     Effect.gen(function* () {
       const retyped = yield* retype(accountId, owner_type, key, type)
-      const definition = yield* Effect.flatten(find(accountId, owner_type, key)).pipe(Effect.orDie)
+      const definition = yield* Effect.flatten(find(accountId, owner_type, key)).pipe(
+        Effect.mapError(() => ValidationFailed.at("key", "has no definition any more: somebody else deleted it"))
+      )
       return { definition, retyped }
     })
 

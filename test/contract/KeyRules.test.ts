@@ -116,6 +116,27 @@ const write = (id: EntityId, key: string, value: string | null, store: StoreId |
 const refusal = <A, R>(write: Effect.Effect<A, { readonly message: string }, R>) =>
   Effect.map(Effect.flip(write), ({ message }) => message)
 
+/** Changes the type of `care.hours` to numbers. `meanwhile`: happens after the entities with another type were read. */
+const setTypeBeside = (meanwhile: Effect.Effect<unknown>) =>
+  Effect.flatMap(OwnDefinitions, ({ setType }) =>
+    setType({ owner_type: "product", key: "care.hours", type: "number_integer" })
+  ).pipe(
+    Effect.provide(
+      OwnDefinitions.layer.pipe(
+        Layer.provide(
+          Layer.effect(
+            DefinitionsRepo,
+            Effect.map(DefinitionsRepo, (repo) => ({
+              ...repo,
+              mistyped: (...read: Parameters<typeof repo.mistyped>) =>
+                Effect.tap(repo.mistyped(...read), () => meanwhile)
+            }))
+          )
+        )
+      )
+    )
+  )
+
 const aDrop = (entity_id: EntityId, field: string, value: string): NewDrop => ({
   name: "Sale",
   starts_at: "2999-01-01T00:00:00Z",
@@ -376,7 +397,10 @@ for (const engine of featureServiceEngines)
               assert.deepStrictEqual(yield* definitions.delete(given), { definition: null, retyped: 0 })
               assert.strictEqual(yield* refusal(definitions.delete(given)), "key: has no definition")
               // Stored values stay, and can only be removed.
-              assert.match(yield* refusal(write(product, "care.hours", "14")), /^attributes\.care\.hours: is an unknown key/)
+              assert.match(
+                yield* refusal(write(product, "care.hours", "14")),
+                /^attributes\.care\.hours: is an unknown key/
+              )
               assert.strictEqual((yield* typesOf(product))["care.hours"], "number_integer")
               yield* write(product, "care.hours", null)
               assert.notProperty(yield* typesOf(product), "care.hours")
@@ -415,19 +439,23 @@ for (const engine of featureServiceEngines)
               Effect.ignore
             )
             // The entity is deleted after the entities with another type were read.
-            const deleting = Layer.effect(
-              DefinitionsRepo,
-              Effect.map(DefinitionsRepo, (repo) => ({
-                ...repo,
-                mistyped: (...read: Parameters<typeof repo.mistyped>) =>
-                  Effect.tap(repo.mistyped(...read), () => deletion)
-              }))
-            )
-            const { retyped } = yield* Effect.flatMap(OwnDefinitions, ({ setType }) =>
-              setType({ owner_type: "product", key: "care.hours", type: "number_integer" })
-            ).pipe(Effect.provide(OwnDefinitions.layer.pipe(Layer.provide(deleting))))
+            const { retyped } = yield* setTypeBeside(deletion)
             assert.strictEqual(retyped, 1)
             assert.strictEqual((yield* typesOf(product))["care.hours"], "number_integer")
+          })
+        )
+      )
+
+      it.effect("a definition that somebody else deletes while its type is changed is not found", () =>
+        inShop(({ actor }) =>
+          Effect.gen(function* () {
+            yield* definedAs("product", { "care.hours": "single_line_text_field" })
+            const definitions = yield* OwnDefinitions
+            const deletion = Effect.ignore(definitions.delete({ owner_type: "product", key: "care.hours" }))
+            assert.strictEqual(
+              yield* refusal(setTypeBeside(deletion.pipe(actingAs(actor)))),
+              "key: has no definition any more: somebody else deleted it"
+            )
           })
         )
       )
