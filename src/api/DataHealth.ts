@@ -83,7 +83,7 @@ export const ReconcileOutcome = Schema.Struct({
 }).annotations({ identifier: "ReconcileOutcome" })
 
 const batch =
-  "A 200 means that the batch ran: `results` has the outcome of each operation. The batch is one transaction that checks each operation again before it writes. It writes drafts: nothing reaches a store before a publish. 423 while an import or refresh locks the catalog."
+  "A 200 means that the batch ran: `results` has the outcome of each operation. The batch is one transaction that checks each operation again before it writes. It writes drafts: nothing reaches a store before a publish. A body has at most 2 MiB. 423 while an import or refresh locks the catalog."
 
 /** Data health: endpoints to scan, to read scores and issues, and to repair. */
 export class DataHealthGroup extends HttpApiGroup.make("dataHealth")

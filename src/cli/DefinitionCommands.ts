@@ -5,7 +5,7 @@ import { EntityKind } from "../model/Attribute.ts"
 import { type MetafieldDefinition, OwnerType } from "../model/Definition.ts"
 import type { ValidationFailed } from "../model/Errors.ts"
 import { withAdmin } from "./CommandRuntime.ts"
-import { argument, choiceArgument } from "./Flags.ts"
+import { argument, choiceArgument, textOption } from "./Flags.ts"
 import { lockedBy } from "./LockedBy.ts"
 import { account, answer, hint, json, quoted, Refused } from "./Output.ts"
 
@@ -37,14 +37,8 @@ const create = Command.make(
     owner,
     key,
     type: argument("TYPE", "Type of its values, for example single_line_text_field or number_integer."),
-    name: Options.text("name").pipe(
-      Options.withDescription("Name for people. Default: the part of KEY after the point."),
-      Options.optional
-    ),
-    description: Options.text("description").pipe(
-      Options.withDescription("Purpose of the metafield."),
-      Options.optional
-    ),
+    name: Options.optional(textOption("name", "NAME", "Name for people. Default: the part of KEY after the point.")),
+    description: Options.optional(textOption("description", "TEXT", "Purpose of the metafield.")),
     account,
     json
   },

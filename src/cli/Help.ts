@@ -220,6 +220,15 @@ export const withFlagValues = (
 export const asksForHelp = (args: ReadonlyArray<string>): boolean => args.includes("--help") || args.includes("-h")
 
 /**
+ * A usage in one line. The library does not mark options that can be repeated as optional, although no command needs one of them.
+ */
+const usageOf = (span: Span.Span) =>
+  textOf(span)
+    .replaceAll(/ +/g, " ")
+    .trim()
+    .replaceAll(/(--[\w-]+ [^\s.[\]]+)\.\.\./g, "[$1]...")
+
+/**
  * The help page of the command that these arguments name. The library's own page lists all levels, puts each description after
  * the longest usage, and does not wrap lines.
  */
@@ -235,7 +244,7 @@ export const helpOf = (
     // A group without options needs a sub-command; a group with options also works without one.
     const more = commands.length === 0 ? [] : partsUnder(helpDoc, "OPTIONS").length === 0 ? ["COMMAND"] : ["[COMMAND]"]
     const usages = Usage.enumerate(usage, config).map((span) => {
-      const own = isRoot ? [] : [textOf(span).replaceAll(/ +/g, " ").trim()]
+      const own = isRoot ? [] : [usageOf(span)]
       const words = ["catalog", ...path.slice(0, -1), ...own, ...more].join(" ")
       // An option and its value stay on one line.
       return `  ${wrap(words.replaceAll(/(--[\w-]+) (?=\w)/g, "$1\u00a0"), width - 2, "    ").replaceAll("\u00a0", " ")}`

@@ -7,7 +7,7 @@ import {
   type ReadResourceRequest,
   type ServerContext
 } from "@modelcontextprotocol/server"
-import { Effect, Either } from "effect"
+import { Effect } from "effect"
 import { BaseUrl } from "../http/BaseUrl.ts"
 import type { CurrentActor } from "../model/Actor.ts"
 import { PublishProgress } from "../programs/PublishProgress.ts"
@@ -87,11 +87,6 @@ export const makeHandlers = Effect.gen(function* () {
     complete: ({ params: { argument, ref } }: CompleteRequest) =>
       ref.type === "ref/resource"
         ? Effect.succeed(completionOf(completeResource(ref.uri, argument.name, argument.value)))
-        : Effect.flatMap(stores.list, (all) =>
-            Either.mapBoth(completePrompt(ref.name, argument.name, argument.value, all), {
-              onLeft: invalidParams,
-              onRight: completionOf
-            })
-          )
+        : Effect.map(stores.list, (all) => completionOf(completePrompt(ref.name, argument.name, argument.value, all)))
   }
 })

@@ -183,27 +183,21 @@ const parseArgument = (
   }
 }
 
-const recipeOf = (name: string): Either.Either<Recipe, string> =>
-  Either.fromNullable(
-    recipes.find((each) => each.name === name),
-    () => `Unknown prompt: ${toSafeText(name)}. The prompts are ${recipes.map((each) => each.name).join(", ")}.`
-  )
-
-const unknownArgument = ({ arguments: args, name }: Recipe, argument: string) =>
-  `Unknown argument of ${name}: ${toSafeText(argument)}. It takes ${args.map((each) => each.name).join(", ")}.`
-
 /** The message of a prompt. Left: the prompt is unknown, or an argument is unknown, missing or not valid. */
 export const promptOf = (
   name: string,
   args: Readonly<Record<string, string>>,
   { connectionsPage, stores }: { readonly connectionsPage: string; readonly stores: ReadonlyArray<Store> }
 ): Either.Either<GetPromptResult, string> => {
-  const found = recipeOf(name)
-  if (Either.isLeft(found)) return Either.left(found.left)
-  const recipe = found.right
+  const recipe = recipes.find((each) => each.name === name)
+  if (recipe === undefined)
+    return Either.left(
+      `Unknown prompt: ${toSafeText(name)}. The prompts are ${recipes.map((each) => each.name).join(", ")}.`
+    )
   const argumentNames = recipe.arguments.map((argument) => argument.name)
   const unknown = Object.keys(args).find((argument) => !argumentNames.includes(argument))
-  if (unknown !== undefined) return Either.left(unknownArgument(recipe, unknown))
+  if (unknown !== undefined)
+    return Either.left(`Unknown argument of ${name}: ${toSafeText(unknown)}. It takes ${argumentNames.join(", ")}.`)
   const values: Record<string, string | undefined> = { page: connectionsPage }
   for (const { kind, name: argument, required } of recipe.arguments) {
     const text = Object.hasOwn(args, argument) ? (args[argument] ?? "").trim() : ""
@@ -224,27 +218,20 @@ export const promptOf = (
   })
 }
 
-/** Suggested values of a prompt's argument that start with the text. Left: the prompt or the argument is unknown. */
+/** Suggested values of a prompt's argument that start with the text. */
 export const completePrompt = (
   prompt: string,
   argument: string,
   text: string,
   stores: ReadonlyArray<Store>
-): Either.Either<ReadonlyArray<string>, string> => {
+): ReadonlyArray<string> => {
+  const kind = recipes.find(({ name }) => name === prompt)?.arguments.find(({ name }) => name === argument)?.kind
   const values: Readonly<Record<ArgumentKind, ReadonlyArray<string>>> = {
     channel: stores.map(({ domain }) => domain),
     days: ["1", "7", "30", "90"],
     text: []
   }
-  return Either.flatMap(recipeOf(prompt), (recipe) =>
-    Either.map(
-      Either.fromNullable(
-        recipe.arguments.find(({ name }) => name === argument),
-        () => unknownArgument(recipe, argument)
-      ),
-      ({ kind }) => values[kind].filter((value) => lower(value).startsWith(lower(text)))
-    )
-  )
+  return kind === undefined ? [] : values[kind].filter((value) => lower(value).startsWith(lower(text)))
 }
 
 /** The result of `completion/complete`. */

@@ -637,10 +637,12 @@ const dropping = (round: number) =>
 
 const importing = (round: number) =>
   Effect.gen(function* () {
-    yield* (yield* DefinitionsRepo).define(owner.accountId, yield* mintId(RecordId), {
+    const definitions = yield* DefinitionsRepo
+    yield* definitions.define(owner.accountId, yield* mintId(RecordId), {
       ...{ owner_type: "product", namespace: "plans", key: `round-${round}`, name: "Round", description: null },
       ...{ type: "number_integer", validations: [] }
     })
+    yield* definitions.undefine(owner.accountId, "product", "plans", `round-${round}`)
     const imports = yield* Imports
     const path = join(folder, `${round}.csv`)
     const known = Arr.makeBy(ownersAtOnce / 4, (n) => [`product-${1_000 + n}`, `sku-${1_000 + n}`])

@@ -98,14 +98,18 @@ const completeCharacters = (bytes: Buffer): number => {
   return bytes.length
 }
 
-const utf16Names: ReadonlyMap<string, string> = new Map([
-  ["fffe", "utf-16le"],
-  ["feff", "utf-16be"]
-])
+/**
+ * The name of the UTF-16 in which a file begins: with a byte order mark (Excel's "Unicode Text"), or with a letter of its header, of which
+ * one byte is zero. Undefined: it begins in UTF-8.
+ */
+const utf16NameOf = ([first, second]: Buffer): string | undefined => {
+  if (second === 0 || (first === 0xff && second === 0xfe)) return "utf-16le"
+  return first === 0 || (first === 0xfe && second === 0xff) ? "utf-16be" : undefined
+}
 
 /**
  * Converts chunks of a file to UTF-8 text that ends at a whole character, and limits the length of lines. The file must be
- * valid UTF-8, or UTF-16 with a byte order mark (Excel's "Unicode Text").
+ * valid UTF-8 or UTF-16.
  */
 class TextBytes {
   utf16: TextDecoder | null = null
@@ -117,7 +121,7 @@ class TextBytes {
 
   take(chunk: Buffer): Either.Either<Buffer, ImportFileRejected> {
     if (this.isFirst) {
-      const name = utf16Names.get(chunk.subarray(0, 2).toString("hex"))
+      const name = utf16NameOf(chunk)
       if (name !== undefined) this.utf16 = new TextDecoder(name, { fatal: true })
       this.isFirst = false
     }

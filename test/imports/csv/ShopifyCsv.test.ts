@@ -335,6 +335,8 @@ describe("Shopify export", () => {
     ["tabs", cellsOf("\t")],
     ["tabs in UTF-16, Excel's Unicode text", Buffer.from(`\uFEFF${cellsOf("\t")}`, "utf16le")],
     ["tabs in UTF-16 of the other order", swapped(`\uFEFF${cellsOf("\t")}`)],
+    ["commas in UTF-16 without a byte order mark", Buffer.from(cellsOf(","), "utf16le")],
+    ["commas in UTF-16 of the other order without a byte order mark", swapped(cellsOf(","))],
     ["bars", cellsOf("|")],
     ["the line by which Excel is told the separator", `sep=;\r\n${cellsOf(";")}`],
     ["the same line in quotes", `"sep=;"\r\n${cellsOf(";")}`],
