@@ -488,6 +488,7 @@ Options
   --json                Print only one JSON object on stdout.
 `
     )
+    assert.include(await page("draft", "set"), " --revision REVISION [--store DOMAIN] [--unset KEY]...\n")
   })
 
   test("has colours only on a terminal without NO_COLOR", async () => {
