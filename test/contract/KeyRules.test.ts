@@ -464,12 +464,18 @@ for (const engine of featureServiceEngines)
         inShop(({ a, accountId, product }) =>
           Effect.gen(function* () {
             yield* definedAs("product", { "care.hours": "single_line_text_field" })
-            yield* refresh(accountId, a, {
-              metafields: [...defined, aMetafield("product", "care.hours", { type: "number_integer" })]
-            })
+            const metafields = [...defined, aMetafield("product", "care.hours", { type: "number_integer" })]
+            yield* refresh(accountId, a, { metafields })
             assert.match(yield* refusal(write(product, "care.hours", "some")), /must be a whole number/)
             yield* refresh(accountId, a, { metafields: defined })
             yield* write(product, "care.hours", "some")
+            yield* write(product, "care.hours", "12")
+            yield* refresh(accountId, a, { metafields })
+            // Without the account's own definition the platform's still applies, also to stored values.
+            const own = yield* OwnDefinitions
+            const { definition, retyped } = yield* own.delete({ owner_type: "product", key: "care.hours" })
+            assert.deepStrictEqual([definition?.type, retyped], ["number_integer", 1])
+            assert.strictEqual((yield* typesOf(product))["care.hours"], "number_integer")
           })
         )
       )
