@@ -52,7 +52,8 @@ export const names: ReadonlyArray<string> = [
   "0028_states_before_publishes",
   "0029_records_of_staff",
   "0030_joined_pictures",
-  "0031_free_member_positions"
+  "0031_free_member_positions",
+  "0032_rich_values"
 ]
 
 const nameOf = (id: number, name: string) => `${String(id).padStart(4, "0")}_${name}`

@@ -8,8 +8,8 @@ import { textMisfit } from "./Text.ts"
 
 /**
  * The type and bounds of a key's values, as plain data: data health scans pass it to the database. There `key_fits` of
- * `migrations/0010_health.sql` gives the same result as `fits`: both check neither patterns nor host names. In a list, bounds apply to
- * each item, except minItems and maxItems.
+ * `migrations/0010_health.sql`, with `item_fits` of `0032_rich_values.sql`, gives the same result as `fits`: both check neither patterns nor
+ * host names. In a list, bounds apply to each item, except minItems and maxItems.
  */
 export interface KeyRule {
   readonly type: string
@@ -123,10 +123,7 @@ const isRating = objectLike({ value: "3.5", scale_min: "1.0", scale_max: "5.0" }
   [value, scale_min, scale_max].every(isNumeric)
 )
 
-/**
- * Checks of types that Shopify checks at the publish (Shopify's "List of data types"). Scans do not have them: stored values of these types
- * come from a store or passed these checks.
- */
+/** The checks of all types (Shopify's "List of data types"). */
 const typeRules: TypeRules = new Map([
   ...commonTypeRules,
   ...Object.entries({
@@ -158,8 +155,8 @@ const typeRules: TypeRules = new Map([
   ...measurementTypes.map((type) => [type, measurementRule(type)] as const)
 ])
 
-/** As `commonTypeRules`, but a URL is only matched with a pattern and not parsed, because the database cannot parse it. */
-const storedTypeRules: TypeRules = new Map(commonTypeRules).set("url", (value) =>
+/** As `typeRules`, but a URL is only matched with a pattern and not parsed, because the database cannot parse it. */
+const storedTypeRules: TypeRules = new Map(typeRules).set("url", (value) =>
   ruleUnless(
     /^(?:https?:[/\\]*[^\t\n\v\f\r /\\?#][^\t\n\v\f\r ]*|(?:mailto|sms|tel):[^\t\n\v\f\r ]+)$/i.test(value),
     "must be a URL"

@@ -35,6 +35,8 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
         message: "A search or filter has at most 200 characters.",
         next: ["/products", "To products"]
       })
+      // As for the API, a character beyond the basic plane counts once.
+      assert.strictEqual((yield* ask(`/products?search=${"%F0%9F%98%80".repeat(200)}`, { cookie })).status, 200)
       const stranger = yield* aMerchant
       assert.notInclude((yield* ask("/products", { cookie })).text, stranger.tent)
     })
@@ -152,6 +154,25 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
       const { text } = yield* ask("/products?order=oldest&from=1&walk=x", { cookie })
       assert.notInclude(text, "Previous page")
       assert.notInclude(text, '<span class="total')
+    })
+  )
+
+  it.effect("a page whose rows have gone says so, and not that the list is empty", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* aMerchant
+      const after = Buffer.from(JSON.stringify(["zzz", "ffffffff-ffff-4fff-8fff-ffffffffffff"])).toString("base64url")
+      const paths = [
+        "/products?from=0",
+        "/collections?order=oldest&from=999999999",
+        `/variants?order=title&from=${after}`
+      ]
+      for (const path of [...paths, "/media?search=zzz&from=0"]) {
+        const words = textOf(yield* ask(path, { cookie }))
+        assert.include(words, "There is nothing on this page.")
+        assert.notMatch(words, /There is no (product|collection|variant|media file) yet|Nothing was found/)
+        assert.include(words, "First page")
+      }
+      assert.include(textOf(yield* ask("/products?search=zzz", { cookie })), "Nothing was found.")
     })
   )
 

@@ -410,6 +410,35 @@ for (const engine of featureServiceEngines)
           )
       )
 
+      it.effect("a new type of any kind leaves values that do not fit as they are, and a scan finds them", () =>
+        inShop(({ a, actor, product }) =>
+          Effect.gen(function* () {
+            const definitions = yield* OwnDefinitions
+            const other = yield* anEntity("product", { title: "Hut" }, { on: [a] }).pipe(actingAs(actor))
+            const given = { owner_type: "product", type: "single_line_text_field" } as const
+            const changes = {
+              "care.colour": ["color", "#1a2b3c", "red"],
+              "care.since": ["date_time", "2026-01-31T12:30:00", "2026-02-30T12:30:00"],
+              "care.stars": ["rating", '{"value":"3","scale_min":"1","scale_max":"5"}', "3"],
+              "care.weight": ["weight", '{"value":1,"unit":"kg"}', '{"value":1,"unit":"cm"}'],
+              "care.cost": ["money", '{"amount":"5.99","currency_code":"EUR"}', "5.99 EUR"]
+            } as const
+            for (const [key, [type, fitting, misfit]] of Object.entries(changes)) {
+              yield* definitions.create({ ...given, key })
+              yield* write(product, key, fitting)
+              yield* write(other, key, misfit)
+              assert.strictEqual((yield* definitions.setType({ ...given, key, type })).retyped, 1)
+              assert.strictEqual((yield* typesOf(product))[key], type)
+              assert.strictEqual((yield* typesOf(other))[key], "single_line_text_field")
+            }
+            assert.deepStrictEqual(
+              [yield* invalid(product), yield* invalid(other)],
+              [[], [Object.keys(changes).toSorted()]]
+            )
+          })
+        )
+      )
+
       it.effect("a key of each type can be defined, also if no entity has a value of it", () =>
         inShop(() =>
           Effect.gen(function* () {

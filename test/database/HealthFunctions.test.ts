@@ -5,6 +5,7 @@ import * as fc from "fast-check"
 import { emptyList, isEmptyValue } from "../../src/model/Emptiness.ts"
 import { fits, type KeyRule, ruleOfDefinition } from "../../src/model/KeyRule.ts"
 import { builtInRules } from "../../src/model/KeyRules.ts"
+import { measurementTypes } from "../../src/model/Measurement.ts"
 import { report, seed } from "../faults/Dice.ts"
 import { engines } from "../support/TestDatabase.ts"
 import { amount } from "../support/Volume.ts"
@@ -45,6 +46,15 @@ const types = [
   "url",
   "json",
   "date",
+  "color",
+  "date_time",
+  "money",
+  "link",
+  "rich_text_field",
+  "rating",
+  "dimension",
+  "list.color",
+  "list.rating",
   "list.single_line_text_field",
   "list.number_integer",
   "list.number_decimal",
@@ -153,6 +163,69 @@ const values = [
   "3.001",
   "-2",
   '["1","2","3"]',
+  "#fff",
+  "#A1b2C3",
+  "#ffff",
+  "#ggg",
+  '["#fff"]',
+  '["#fff","red"]',
+  ...["", "Z", "+01:00", "-0530", "+24:00"].map((offset) => `2026-01-31T12:30:00.5${offset}`),
+  ...[
+    "2026-01-31 12:30",
+    "2026-01-31T24:00",
+    "2026-02-30T12:30",
+    "2026-01-31T12:30z",
+    "2026-01-31t12:30",
+    "2026\n01-31T12:30"
+  ],
+  ...[
+    "5.99",
+    "-0",
+    "1e3",
+    "1e-7",
+    "1e21",
+    "0e9",
+    "1e999",
+    '"5.99"',
+    '"1e3"',
+    '" 5"',
+    '"5."',
+    '""',
+    "true",
+    "null",
+    "[5]"
+  ].flatMap((amount) => [
+    `{"amount":${amount},"currency_code":"EUR"}`,
+    `{"value":${amount},"unit":"kg"}`,
+    `[{"value":${amount},"unit":"OUNCES"}]`,
+    `{"value":${amount},"scale_min":"1.0","scale_max":"5.99"}`,
+    `{"value":"3","scale_min":${amount},"scale_max":6}`
+  ]),
+  ...['"eur"', '"EURO"', "1", "null", '["EUR"]'].map((code) => `{"amount":"1","currency_code":${code}}`),
+  ...['"cm"', '"Yards"', '"l"', '"celsius"', '""', "1", "null", '["kg"]', '{"kg":1}'].map(
+    (unit) => `{"value":1,"unit":${unit}}`
+  ),
+  ...[
+    '{"value":1}',
+    '{"unit":"kg"}',
+    '{"value":1,"unit":"kg","value":"x"}',
+    "{}",
+    '[{"text":"a","url":"b"}]',
+    '["{}"]'
+  ],
+  ...['{"text":"a","url":"b"}', '{"text":"a","url":1}', '{"text":"a"}', '{"url":"b"}', '{"text":null,"url":"b"}'],
+  ...[
+    '{"type":"root","children":[]}',
+    '{"type":"root","children":{}}',
+    '{"type":"text","children":[]}',
+    '{"type":"root"}'
+  ],
+  ...['{"type":["root"],"children":[]}', '{"children":[]}', '[{"value":"3","scale_min":"1","scale_max":"5"}]'],
+  ...[
+    '["{\\"text\\":\\"a\\",\\"url\\":\\"b\\"}"]',
+    `{"type":"root","children":${nested(31)}}`,
+    `{"type":"root","children":${nested(32)}}`
+  ],
   `[${Array.from({ length: 130 }, () => '"1"').join()}]`,
   `["${"x".repeat(256)}"]`,
   `["${"🏔".repeat(128)}"]`,
@@ -278,7 +351,10 @@ for (const engine of engines) {
           const sql = yield* SqlClient.SqlClient
           const keys = rules.flatMap((rule, index) =>
             // A value without a definition is checked against the type that it was stored with.
-            (rule === undefined ? types : ["x"]).map((type) => ({ rule: rule === undefined ? null : index, type }))
+            (rule === undefined ? [...types, ...measurementTypes, "list.link", "list.weight"] : ["x"]).map((type) => ({
+              rule: rule === undefined ? null : index,
+              type
+            }))
           )
           const all = keys.flatMap((key) => values.map((value) => ({ ...key, value })))
           // The longest values have 65,537 characters: each is sent once, not for each rule.

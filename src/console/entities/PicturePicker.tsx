@@ -71,7 +71,7 @@ export const PicturePicker = (props: GalleryProps) => {
       </form>
       {misfit === undefined && rows.length === 0 && (
         <p class="quiet" role="status">
-          {t("There are no pictures.")}
+          {t(picker.from === undefined ? "There are no pictures." : "There is nothing on this page.")}
         </p>
       )}
       <form method="post" action={paths.editGallery}>

@@ -259,15 +259,19 @@ const Rows = (content: Content) => {
   )
 }
 
-const Empty = ({ kind, query }: Content) => {
+/** Only the page of a whole list can say that the list is empty: other pages may have rows. */
+const Empty = ({ kind, page, query }: Content) => {
   const t = useWords()
 
   const { none, path } = listPages[kind]
+  const isWhole = query.from === undefined && page.next === undefined
   return (
     <p class="quiet" role="status">
-      {isFiltered(query)
-        ? t.rich("Nothing was found. <link>Show all</link>", { link: (words) => <a href={path}>{words}</a> })
-        : t(none)}
+      {!isWhole
+        ? t("There is nothing on this page.")
+        : isFiltered(query)
+          ? t.rich("Nothing was found. <link>Show all</link>", { link: (words) => <a href={path}>{words}</a> })
+          : t(none)}
     </p>
   )
 }

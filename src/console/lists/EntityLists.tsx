@@ -74,7 +74,7 @@ export const entityLists: Surface<MerchantLists | Pictures | SavedViews | Stores
     ) =>
       Effect.gen(function* () {
         const { from, walk, ...typed } = query
-        if (Object.values(typed).some((text) => text.length > maxText)) return yield* tooLong(kind)
+        if (Object.values(typed).some((text) => Array.from(text).length > maxText)) return yield* tooLong(kind)
         const order = orderOf(query.order)
         const page = yield* lists.page(kind, {
           ...filtersOf(query),
