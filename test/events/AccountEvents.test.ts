@@ -207,10 +207,9 @@ describe("if the database cannot be listened to", () => {
       }).pipe(
         Effect.provide(
           AccountEvents.layer(undefined, { ...times, retry: "1 millis" }).pipe(
-            Layer.provide(Layer.succeed(AccountEventsRepo, repo))
+            Layer.provide([Layer.succeed(AccountEventsRepo, repo), log.layer])
           )
-        ),
-        Effect.provide(log.layer)
+        )
       )
       assert.deepEqual(log.warnings, [
         "The connection that listens for changes cannot be opened, so the process polls for changes: refused",
