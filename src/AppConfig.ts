@@ -24,7 +24,7 @@ import { samplerNames } from "./telemetry/Sampling.ts"
 import type { TelemetrySettings } from "./telemetry/Telemetry.ts"
 
 /** A setting that cannot be used. `message` is one line that names it. */
-export class BadSetting extends Data.TaggedError("BadSetting")<{ readonly message: string }> {}
+class BadSetting extends Data.TaggedError("BadSetting")<{ readonly message: string }> {}
 
 const logFormats = ["pretty", "json", "logfmt"] as const
 export type LogFormat = (typeof logFormats)[number]

@@ -12,7 +12,7 @@ import { type FindVersions, makeAccountVersions } from "./AccountVersions.sql.ts
 import { ApiKey, type Credential } from "./ApiKey.ts"
 import { AnyScope, type Scope } from "./ApiKeyToken.ts"
 
-export const Account = Schema.Struct({
+const Account = Schema.Struct({
   id: AccountId,
   name: Schema.NonEmptyString,
   createdAt: Timestamp,
@@ -21,7 +21,7 @@ export const Account = Schema.Struct({
 })
 export type Account = typeof Account.Type
 
-export interface NewApiKey {
+interface NewApiKey {
   readonly id: ApiKeyId
   /** SHA-256 of the token, in hexadecimal. */
   readonly hash: string

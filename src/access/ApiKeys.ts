@@ -22,17 +22,8 @@ export interface NewKey {
   readonly expiresAt: Timestamp | null
 }
 
-export interface CreatedKey {
-  readonly id: ApiKeyId
-  /** Shown only once, because only its hash is stored. */
-  readonly token: Redacted.Redacted
-  readonly name: string
-  readonly scopes: ReadonlyArray<Scope>
-  readonly lastFour: string
-}
-
 /** A key with this id exists already. Its token was shown when it was created. */
-export class AlreadyCreated extends Data.TaggedError("AlreadyCreated") {}
+class AlreadyCreated extends Data.TaggedError("AlreadyCreated") {}
 
 /** For how long a repeated creation returns the same token, and the maximum number of creations kept for that. */
 const repeatWindow = Duration.seconds(30)

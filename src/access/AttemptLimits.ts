@@ -3,7 +3,7 @@ import { fromMillis, type Timestamp } from "../model/Timestamp.ts"
 import type { AttemptKind, UsersRepo } from "./UsersRepo.ts"
 
 /** The window in which attempts are counted, in seconds. */
-export const windowSeconds = 900
+const windowSeconds = 900
 
 const countedWords = {
   "sign-in": "failed attempts with this e-mail",

@@ -4,7 +4,7 @@ import type { FindVersions } from "./AccountVersions.sql.ts"
 import { makeCoalesced } from "./Coalesced.ts"
 
 /** The part of a credential that the look-up needs. */
-export interface OfAccount {
+interface OfAccount {
   readonly accountId: AccountId
   readonly accountVersion: number | null
 }

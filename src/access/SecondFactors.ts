@@ -43,7 +43,7 @@ export class CodeRefused extends Data.TaggedError("CodeRefused") {
 }
 
 /** The sign-in has waited too long for its code, or was completed already. */
-export class CodeTooLate extends Data.TaggedError("CodeTooLate") {
+class CodeTooLate extends Data.TaggedError("CodeTooLate") {
   override get message() {
     return "This sign-in has expired. Enter your e-mail and password again."
   }

@@ -38,14 +38,14 @@ export class SignInRefused extends Data.TaggedError("SignInRefused") {
 }
 
 /** The current password, which confirms a change, is wrong. */
-export class PasswordRefused extends Data.TaggedError("PasswordRefused") {
+class PasswordRefused extends Data.TaggedError("PasswordRefused") {
   override get message() {
     return "The current password is wrong."
   }
 }
 
 /** The queue for checking passwords is full. */
-export class SignInBusy extends Data.TaggedError("SignInBusy") {
+class SignInBusy extends Data.TaggedError("SignInBusy") {
   readonly retryAfterSeconds = busySeconds
   override get message() {
     return `Too many sign-ins at the moment. Try again in ${this.retryAfterSeconds} seconds.`
@@ -69,7 +69,7 @@ export class EmailTaken extends Data.TaggedError("EmailTaken") {
 }
 
 /** The origin of an attempt: the client's IP address, and the token in the browser's device cookie if it has one. */
-export interface Origin {
+interface Origin {
   readonly address: string
   readonly device: string | undefined
 }

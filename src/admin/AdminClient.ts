@@ -7,14 +7,14 @@ import { monotonicMillis } from "../runtime/MonotonicClock.ts"
 import { AdminRpcs } from "./AdminRpcs.ts"
 
 /** No process answers on the socket. */
-export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly path: string }> {
+class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly path: string }> {
   override get message() {
     return `No process answers at ${this.path}.`
   }
 }
 
 /** How long a command waits in total until the process that holds the database accepts it. */
-export const defaultPatience = Duration.seconds(10)
+const defaultPatience = Duration.seconds(10)
 
 const betweenTries = Duration.millis(100)
 

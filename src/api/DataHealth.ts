@@ -65,19 +65,19 @@ const batchOf = <A, I>(operation: Schema.Schema<A, I>) => ({
     .annotations({ description: `At most ${maxOperations}, applied in order.` })
 })
 
-export const FillBatch = Schema.Struct(batchOf(FillOperation))
+const FillBatch = Schema.Struct(batchOf(FillOperation))
   .annotations({ identifier: "FillBatch" })
   .pipe(membersInConnector({ entity_type: "master_type" }))
-export const ReconcileBatch = Schema.Struct(batchOf(ReconcileOperation))
+const ReconcileBatch = Schema.Struct(batchOf(ReconcileOperation))
   .annotations({ identifier: "ReconcileBatch" })
   .pipe(membersInConnector({ entity_type: "master_type" }))
 
-export const FillOutcome = Schema.Struct({
+const FillOutcome = Schema.Struct({
   filled: Schema.Int.annotations({ description: "Number of written fields." }),
   results: Schema.Array(FillResult).annotations({ description: "`results[i]` answers `operations[i]`." })
 }).annotations({ identifier: "FillOutcome" })
 
-export const ReconcileOutcome = Schema.Struct({
+const ReconcileOutcome = Schema.Struct({
   patched: Schema.Int.annotations({ description: "Number of written store versions." }),
   results: Schema.Array(ReconcileResult).annotations({ description: "`results[i]` answers `operations[i]`." })
 }).annotations({ identifier: "ReconcileOutcome" })

@@ -104,7 +104,7 @@ interface Connection {
 }
 
 /** Runs a command on the open connection. None, within about 300 ms: Redis does not answer. */
-export type RunOnRedis = <Answer>(
+type RunOnRedis = <Answer>(
   command: (client: RedisClient) => Effect.Effect<Answer, NoRedis>
 ) => Effect.Effect<Option.Option<Answer>>
 

@@ -75,7 +75,7 @@ export interface RedisOptions {
 }
 
 /** Windows in Redis, which several processes share. */
-export interface RedisWindows {
+interface RedisWindows {
   /** Takes `units` requests from both windows, or from neither. None, within about 300 ms: Redis does not answer. */
   readonly take: (spender: Spender, kind: WindowKind, units: number) => Effect.Effect<Option.Option<TakeResult>>
   /** Reads both windows. None has the same meaning as for `take`. */

@@ -67,7 +67,7 @@ export const BulkItem = Schema.Struct({ id: EntityId, revision: Schema.Int })
 export type BulkItem = typeof BulkItem.Type
 
 /** The changes of one step, and the entities that it refuses. */
-export interface BulkStep {
+interface BulkStep {
   readonly changes: ReadonlyArray<CatalogChange>
   readonly refused: ReadonlyArray<JobError>
 }
@@ -86,7 +86,7 @@ const wordsOf = (kind: EntityKind, refusal: NotFound | ValidationFailed | PartsM
 type Decided = Either.Either<ReadonlyArray<CatalogChange>, string>
 
 /** The changes of one entity, or why it is refused. */
-export type DecideItem = (item: BulkItem) => Decided
+type DecideItem = (item: BulkItem) => Decided
 
 const isOn = (locked: LockedCatalog, id: EntityId, storeId: StoreId) =>
   locked.aggregates.get(id)?.storeIds.includes(storeId) === true

@@ -54,7 +54,7 @@ export interface Page<Row> {
 }
 
 /** List rows of the entities that are related to one entity, by list. */
-export type Related = Readonly<Record<RelatedList, ReadonlyArray<unknown>>> & { readonly next_cursor: string | null }
+type Related = Readonly<Record<RelatedList, ReadonlyArray<unknown>>> & { readonly next_cursor: string | null }
 
 const orNotFound = <A>(found: Effect.Effect<Option.Option<A>>): Effect.Effect<A, NotFound> =>
   Effect.flatMap(

@@ -34,7 +34,7 @@ export const MerchantFilters = Schema.Struct({
 })
 export type MerchantFilters = typeof MerchantFilters.Type
 
-export interface MerchantQuery extends MerchantFilters {
+interface MerchantQuery extends MerchantFilters {
   /** Only entities that come after this place of the order. */
   readonly from?: Place | undefined
   readonly order: ListOrder

@@ -6,7 +6,7 @@ import { errorCode } from "../model/ErrorCode.ts"
 import { Refused } from "./Output.ts"
 
 /** The service's code. Loading it takes most of a command's time, so only commands that open the database import it. */
-export const services = Effect.promise(() => import("../Services.ts"))
+const services = Effect.promise(() => import("../Services.ts"))
 
 /** Logs go to stderr, because stdout is for the results of commands. */
 const loggerOf = ({ logFormat }: AppConfig) => {

@@ -12,7 +12,7 @@ export const draw = (text: string) =>
 const barWidth = 30
 
 /** A step of work under way. */
-export interface StepProgress {
+interface StepProgress {
   readonly step: string
   readonly done: number
   /** 0: unknown. */

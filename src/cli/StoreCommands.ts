@@ -193,7 +193,7 @@ const channelsIn = (text: string): ReadonlyArray<string> | null =>
           .filter((id) => id !== "")
 
 /** What publishes do with the records that they create. */
-export const linesOfChannels = (
+const linesOfChannels = (
   chosen: ReadonlyArray<string> | null,
   channels: ReadonlyArray<Pick<SalesChannel, "id" | "name">>
 ): ReadonlyArray<string> => {

@@ -5,7 +5,7 @@ import { getOutside, type OutsideResponse } from "./OutsideRequest.ts"
 export class DocumentUnread extends Data.TaggedError("DocumentUnread")<{ readonly message: string }> {}
 
 /** A fetched document. */
-export interface FetchedDocument {
+interface FetchedDocument {
   readonly text: string
   /** The max-age of the response in seconds. Undefined: it has none. */
   readonly maxAge: number | undefined

@@ -83,7 +83,7 @@ interface Options {
 }
 
 /** An origin whose host was resolved and checked. All its connections go to the address that was checked. */
-export interface OutsideOrigin {
+interface OutsideOrigin {
   /** Sends one request. Follows no redirect. The caller must set a timeout. */
   readonly send: (url: URL, options: Options) => Effect.Effect<OutsideResponse, OutsideFailure>
 }

@@ -18,7 +18,7 @@ export const lifeSeconds = {
 const maxSiblings = 3
 
 /** A refresh token, read under the lock of its connection. */
-export interface RefreshFacts {
+interface RefreshFacts {
   /** Whether the token has expired, its connection has ended, or its user is disabled. */
   readonly dead: boolean
   readonly usedAgoSeconds: number | null

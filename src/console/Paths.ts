@@ -208,7 +208,7 @@ export const issuesPath = (
 export const reviewPath = (entityId: string): string => `${paths.reviewEntity}?${new URLSearchParams({ id: entityId })}`
 
 /** A form that the command palette leads to. */
-export interface Command extends Section {
+interface Command extends Section {
   /** The role that the form needs. */
   readonly needs: Role
 }

@@ -44,10 +44,10 @@ export class DatabaseUnreachable extends Data.TaggedError("DatabaseUnreachable")
 }> {}
 
 /** The server or the database cannot hold a catalog: its version is too old, or its encoding lacks characters. */
-export class DatabaseUnsuitable extends Data.TaggedError("DatabaseUnsuitable")<{ readonly message: string }> {}
+class DatabaseUnsuitable extends Data.TaggedError("DatabaseUnsuitable")<{ readonly message: string }> {}
 
 /** How to connect to a server. */
-export interface ServerOptions {
+interface ServerOptions {
   readonly url: Redacted.Redacted
   /** A streaming replica of that server, which answers reads (`Replica`). */
   readonly readUrl?: Redacted.Redacted | undefined
@@ -66,7 +66,7 @@ export interface ServerOptions {
 }
 
 /** `url`: a PostgreSQL server; without one, the embedded database in `dataDirectory`. */
-export interface Settings extends Omit<ServerOptions, "url"> {
+interface Settings extends Omit<ServerOptions, "url"> {
   readonly url: Option.Option<Redacted.Redacted>
   readonly dataDirectory: string
 }

@@ -20,7 +20,7 @@ export const insertAll = <A extends object>(
   })
 
 /** The columns of a list and their types. */
-export type Columns = Readonly<Record<string, string>>
+type Columns = Readonly<Record<string, string>>
 
 /** A value of a row, as a parameter. As in a list, an absent value is NULL. */
 export const valueOf = (sql: SqlClient, row: object, column: string, type: string): Fragment => {
@@ -43,7 +43,7 @@ export const rowsAs = (sql: SqlClient, columns: Columns, rows: ReadonlyArray<obj
 }
 
 /** Rows to insert into a table of an account. */
-export interface InsertedRows {
+interface InsertedRows {
   readonly table: string
   readonly columns: Columns
   readonly rows: ReadonlyArray<object>

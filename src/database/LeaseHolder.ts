@@ -3,7 +3,7 @@ import { Context } from "effect"
 import { hasEnded, processNameOf } from "../runtime/ProcessName.ts"
 
 /** A process that takes leases. */
-export interface Holder {
+interface Holder {
   readonly name: string
   /** Whether another holder has certainly ended. If its process cannot be checked from here, its lease has to expire. */
   readonly isGone: (name: string) => boolean

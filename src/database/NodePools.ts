@@ -9,7 +9,7 @@ import type { Connected, ServerPools } from "./ServerPools.ts"
 import { watchedOf } from "./WatchedClient.ts"
 
 /** The part of a node's pools that is used. */
-export type NodePool = Pick<ServerPools, "connect" | "end" | "query">
+type NodePool = Pick<ServerPools, "connect" | "end" | "query">
 
 /** The part of the coordinator's pools that is used. */
 type CoordinatorPools = Pick<ServerPools, "connect" | "demand" | "ending" | "nodes" | "options" | "query">

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 
 /** Maximum number of connections of a pool that one account, and one of its credentials, may use at once. */
-export interface SemaphoreLimits {
+interface SemaphoreLimits {
   readonly perAccount: number
   readonly perCredential: number
   /** Maximum number of waiting callers of one account. */

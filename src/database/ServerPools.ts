@@ -67,7 +67,7 @@ interface Lane {
   readonly waitSeconds: Series
 }
 
-export interface ServerPoolOptions {
+interface ServerPoolOptions {
   /** Options of all sessions; `Client` must be a `WatchedClient`. */
   readonly session: WatchedConfig
   readonly deadlines: Deadlines
@@ -118,7 +118,7 @@ const holderOf = (actor: Actor | undefined): Holder | undefined => {
 }
 
 /** A request for a connection: its workload, whom it counts against, and the database node. */
-export interface Demand {
+interface Demand {
   readonly workload: WorkloadName
   readonly holder: Holder | undefined
   readonly node: string | undefined

@@ -8,7 +8,7 @@ import { metrics } from "../telemetry/Metrics.ts"
  * The meaning of a failure of the database. `unavailable`: try again later. `retry`: the same transaction may succeed now.
  * `invalid-text`: a character that cannot be stored. `defect`: an error of this service.
  */
-export type SqlErrorClass = "unavailable" | "retry" | "invalid-text" | "defect"
+type SqlErrorClass = "unavailable" | "retry" | "invalid-text" | "defect"
 
 /** Every class (first two characters) of PostgreSQL's appendix A, "Error Codes". */
 export const classBySqlStateClass: Readonly<Record<string, SqlErrorClass>> = {

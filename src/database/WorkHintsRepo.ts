@@ -33,7 +33,7 @@ const openWork = {
   import: { table: "import_run w", isOpen: "w.phase IN ('fetching', 'applying')", due: "w.lease_until" }
 } as const
 
-export type WorkKind = keyof typeof openWork
+type WorkKind = keyof typeof openWork
 
 /** Maximum number of accounts that one call of `collectDue` asks. The accounts that have waited longest come first. */
 const maxAccounts = 64

@@ -44,7 +44,7 @@ export const demoStores = (accountId: AccountId): DemoStores => {
 type Changes = ReadonlyArray<CatalogChange>
 
 /** The ids of entities and stores of one account, by their names in the content. */
-export interface Ids {
+interface Ids {
   readonly entity: (kind: "product" | "variant" | "media" | "collection", name: string) => EntityId
   readonly store: (name: StoreName) => StoreId
   /** The ids of several stores, in the order in which the API lists stores. */
@@ -67,7 +67,7 @@ interface DemoMedia {
   readonly stores: ReadonlyArray<StoreName>
 }
 
-export interface DemoProduct {
+interface DemoProduct {
   readonly handle: string
   readonly title: string
   readonly text: string
@@ -334,7 +334,7 @@ export const demoChanges = (stores: DemoStores): ReadonlyArray<Changes> => {
 const dayMicros = 86_400_000_000
 
 /** A drop of the demo. `isOver`: the drop has ended and its changes were reverted. */
-export interface DemoDrop {
+interface DemoDrop {
   readonly id: DropId
   readonly planned: PlannedDrop
   readonly isOver: boolean

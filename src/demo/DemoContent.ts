@@ -107,7 +107,7 @@ export type TranslatedText = typeof TranslatedText.Type
 const LocalTexts = recordOf(Schema.Struct({ gulf: optional(Schema.String), china: optional(Schema.String) }))
 
 /** Texts by handle. */
-export const Translations = Schema.Struct({
+const Translations = Schema.Struct({
   /** Overrides on the stores gulf and china, which have other main languages than europe. */
   local: Schema.Struct({ title: LocalTexts, text: LocalTexts, vendor: LocalTexts }),
   /** The second language of the store europe. */
@@ -164,7 +164,7 @@ const Metaobject = Schema.Struct({
 export type Metaobject = typeof Metaobject.Type
 
 /** The data of the shops outside their catalogs. */
-export const Shops = Schema.Struct({
+const Shops = Schema.Struct({
   /** Markets by store, then by handle. The same handle on several stores is the same market. */
   markets: Schema.Struct({ europe: recordOf(Market), gulf: recordOf(Market), china: recordOf(Market) }),
   /** Metafield definitions by owner type, then by `namespace.key`. */

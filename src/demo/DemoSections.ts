@@ -32,7 +32,7 @@ import {
 import { localValues } from "./DemoVariants.ts"
 
 /** Returns the platform id of an entity in a demo shop. */
-export type PlatformIdOf = (kind: EntityKind, entityId: EntityId) => string
+type PlatformIdOf = (kind: EntityKind, entityId: EntityId) => string
 
 const timestampOf = (text: string) => Timestamp.make(`2026-${text}:00.000000Z`)
 

@@ -14,7 +14,7 @@ export const skusOf = (variant: Aggregate | VariantSummary): ReadonlyArray<strin
   "skus" in variant ? variant.skus : layersOf(variant, "sku")
 
 /** The related entities from which derived fields of an aggregate are computed. */
-export interface RelatedAggregates {
+interface RelatedAggregates {
   /** The title of a variant's product; `""` for other kinds. */
   readonly productTitle: string
   /** The variants of a product, by position; empty for other kinds. */

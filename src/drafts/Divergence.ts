@@ -89,10 +89,10 @@ export interface Comparison {
 }
 
 /** A version's own values. */
-export type OwnValues = Pick<VersionState, "storeId" | "overrides">
+type OwnValues = Pick<VersionState, "storeId" | "overrides">
 
 /** The values of an entity, canonical and on its stores. `versions`: by domain. */
-export interface LayeredEntity<V extends OwnValues = OwnValues> extends Pick<Aggregate, "kind" | "attributes"> {
+interface LayeredEntity<V extends OwnValues = OwnValues> extends Pick<Aggregate, "kind" | "attributes"> {
   readonly versions: ReadonlyArray<V>
 }
 

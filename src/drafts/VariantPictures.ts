@@ -16,7 +16,7 @@ const find = (gallery: ReadonlyArray<GalleryEntry>, mediaId: EntityId): GalleryE
   gallery.find((entry) => entry.mediaId === mediaId)
 
 /** The mark of an entry that these stores show. */
-export const keptMark = (joined: Joined | undefined, storeIds: ReadonlyArray<StoreId>): Joined | undefined => {
+const keptMark = (joined: Joined | undefined, storeIds: ReadonlyArray<StoreId>): Joined | undefined => {
   const kept = joined?.storeIds.filter((id) => storeIds.includes(id)) ?? []
   return joined?.isNew === true || kept.length > 0 ? { storeIds: kept, isNew: joined?.isNew === true } : undefined
 }

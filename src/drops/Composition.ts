@@ -73,7 +73,7 @@ export interface LeftOut {
   readonly price: string
 }
 
-export interface Composition {
+interface Composition {
   readonly changes: ReadonlyArray<ComposedChange>
   readonly leftOut: ReadonlyArray<LeftOut>
 }

@@ -29,7 +29,7 @@ import {
 import { DropsRepo } from "./DropsRepo.ts"
 
 /** A drop, its next step and its effects. */
-export interface MemoryDrop {
+interface MemoryDrop {
   readonly id: DropId
   readonly planned: PlannedDrop
   readonly actor: Actor

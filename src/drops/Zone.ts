@@ -23,7 +23,7 @@ export const localTimeOf = (millis: number, timeZone: string): string =>
 export const dayOf = (millis: number, timeZone: string): string => localTimeOf(millis, timeZone).slice(0, 10)
 
 /** The instants of a local time. */
-export type Instants =
+type Instants =
   /** The text is not a date and a time. */
   | { readonly _tag: "Unreadable" }
   | { readonly _tag: "Once"; readonly at: Timestamp }

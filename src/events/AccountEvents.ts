@@ -38,7 +38,7 @@ export const defaultEventTimes: EventTimes = {
 }
 
 /** Too many streams are open, of this account or session. */
-export class TooManyStreams extends Data.TaggedError("TooManyStreams")<{
+class TooManyStreams extends Data.TaggedError("TooManyStreams")<{
   readonly of: "account" | "session"
   readonly max: number
 }> {}

@@ -14,7 +14,7 @@ export type ExportReads = CatalogLines & Selected & StoreProducts
  * Runs a read of an export. While another one runs, it uses a second connection that sees the same moment, if there is a spare one.
  * Otherwise it waits for the export's own connection.
  */
-export type ReadBeside = <A, E, R>(read: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+type ReadBeside = <A, E, R>(read: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** Reads of exports. All reads of one export are made inside `inSnapshot`. */
 export class ExportsRepo extends Context.Tag("catalog/ExportsRepo")<

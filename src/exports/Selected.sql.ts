@@ -35,11 +35,11 @@ export interface Selected {
 }
 
 /** How a statement about the selected entities, or all, is planned: filters may find all, and chosen entities are planned for their number. */
-export const hintOf = (sql: SqlClient, selection: ExportSelection | null) =>
+const hintOf = (sql: SqlClient, selection: ExportSelection | null) =>
   sql.literal(selection === null ? readsAll : "ids" in selection ? planCustom : `${planCustom} ${readsAll}`)
 
 /** Makes the condition on an entity `e` that it is selected. */
-export const makeIsSelected = (sql: SqlClient) => {
+const makeIsSelected = (sql: SqlClient) => {
   const { ofWindow } = makeMerchantConditions(sql)
   return (accountId: AccountId, selection: ExportSelection): Fragment =>
     sql.and([

@@ -4,7 +4,7 @@ import { Timestamp } from "../model/Timestamp.ts"
 import type { FeedChange } from "./FeedChange.ts"
 
 /** A stored slice. `first`: the number of its first change. */
-export interface NumberedSlice extends ChangeSlice {
+interface NumberedSlice extends ChangeSlice {
   readonly first: number
   readonly at: string
 }

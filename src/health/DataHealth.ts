@@ -53,7 +53,7 @@ export interface IssuesQuery {
 }
 
 /** The rules of divergence and structure to change. */
-export interface CheckChanges {
+interface CheckChanges {
   readonly divergence?: Partial<DivergenceRules> | undefined
   readonly structure?: Partial<StructureRules> | undefined
 }

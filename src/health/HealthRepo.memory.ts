@@ -24,7 +24,7 @@ import { type ScannedSnapshot, scan } from "./HealthScan.memory.ts"
 import { type DayNumbers, type HealthDay, keptDays } from "./HealthTrend.ts"
 
 /** The last scan of the account or of a store. */
-export interface MemorySnapshot extends ScannedSnapshot {
+interface MemorySnapshot extends ScannedSnapshot {
   readonly run: number
   readonly asOfVersion: number
   readonly scannedAt: Timestamp
@@ -33,7 +33,7 @@ export interface MemorySnapshot extends ScannedSnapshot {
   readonly seen: ReadonlyArray<unknown>
 }
 
-export interface MemoryHealth {
+interface MemoryHealth {
   /** null: the default rules. */
   readonly rules: HealthRules | null
   readonly snapshots: ReadonlyArray<MemorySnapshot>

@@ -105,7 +105,7 @@ export const makeHealthDays = (sql: SqlClient): Pick<Repo, "days"> => {
 }
 
 /** The snapshots that a scan writes. `storeId` null: all snapshots of the dimension. */
-export interface NewSnapshots {
+interface NewSnapshots {
   readonly accountId: AccountId
   readonly dimension: HealthDimension
   readonly storeId: StoreId | null

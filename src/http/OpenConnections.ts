@@ -20,7 +20,7 @@ const maxRefused = 256
 const noteMillis = 60_000
 
 /** Callbacks for connections over a limit. */
-export interface Refusing {
+interface Refusing {
   /** Answers with the reason and ends the connection. */
   readonly refuse: (socket: Socket) => void
   /** Called for the first refusal, then at most once a minute. `setting`: the limit that was reached; `total`: refusals so far. */

@@ -75,7 +75,7 @@ const messages = {
 const levelOf = (kind: keyof typeof messages) => (kind === "newPasswordAsked" ? LogLevel.Info : LogLevel.Warning)
 
 /** The lines of the last second, for each message. All servers of a process share it. */
-export class RefusalThrottles extends Context.Reference<RefusalThrottles>()("catalog/RefusalThrottles", {
+class RefusalThrottles extends Context.Reference<RefusalThrottles>()("catalog/RefusalThrottles", {
   defaultValue: () => Record.map(messages, makeThrottle)
 }) {}
 

@@ -5,7 +5,7 @@ import { measuring, metrics, readBeforeExport, type Series } from "../telemetry/
 import { type RequestState, requestStateIn } from "./RequestState.ts"
 
 /** Status of a request whose connection was closed before its answer was sent, as nginx counts it. */
-export const abandoned = 499
+const abandoned = 499
 
 const standardMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 

@@ -41,7 +41,7 @@ export type NeededRole = Role | "open"
  * A route of a surface. `refuse` renders its refusals; it must be the same for all methods of a path. `bound`: the time limit;
  * default: the usual one.
  */
-export type SurfaceRoute = readonly [
+type SurfaceRoute = readonly [
   method: HttpMethod.HttpMethod,
   path: `/${string}`,
   refuse: Refuse,

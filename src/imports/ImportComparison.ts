@@ -31,7 +31,7 @@ import { findSameOptions } from "./plan/VariantPlan.ts"
 import { imageAddressesOf, type StoreProduct } from "./StoreProduct.ts"
 
 /** A checked Shopify product export. A SKU that several products of the file share is not used for matching. */
-export interface CheckedFile extends InspectedCsv {
+interface CheckedFile extends InspectedCsv {
   /** Absolute path of the file. */
   readonly path: string
 }

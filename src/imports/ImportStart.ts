@@ -20,7 +20,7 @@ import { traceImport } from "./ImportTraces.ts"
 /** Maximum number of comparisons during which the account can be changed. Each change meanwhile makes a comparison useless. */
 const maxOpenComparisons = 2
 
-export interface SourceName {
+interface SourceName {
   readonly origin: ImportOrigin
   /** null: a refresh. */
   readonly fileName: string | null

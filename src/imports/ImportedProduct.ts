@@ -14,7 +14,7 @@ export const ImportedVariant = Schema.Struct({
 export type ImportedVariant = typeof ImportedVariant.Type
 
 /** An image of a product's gallery in a store's export. */
-export const ImportedImage = Schema.Struct({
+const ImportedImage = Schema.Struct({
   /** Line of the file, from 1. */
   line: Schema.Int,
   /** Absolute http or https address, unchanged. */

@@ -6,13 +6,13 @@ import { orDie } from "../database/SqlErrors.ts"
 import { type AccountId, EntityId } from "../model/Ids.ts"
 
 /** A file and a product that shows it. */
-export interface ShownFile {
+interface ShownFile {
   readonly mediaId: EntityId
   readonly productId: EntityId
 }
 
 /** The keys of a batch of an export by which products and files are matched. */
-export interface ExportedKeys {
+interface ExportedKeys {
   readonly skus: ReadonlyArray<string>
   readonly handles: ReadonlyArray<string>
   /** Addresses of images, without their query. */

@@ -206,5 +206,3 @@ export const makeJobRunner = (kinds: ReadonlyArray<AnyJobKind>) =>
         }).pipe(asBackground)
     }
   })
-
-export type JobRunner = Effect.Effect.Success<ReturnType<typeof makeJobRunner>>

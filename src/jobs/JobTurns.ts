@@ -4,7 +4,7 @@ import type { AccountId } from "../model/Ids.ts"
 const maxAccounts = 200
 
 /** The accounts whose jobs this process ran last, so that accounts take turns, however many jobs each has. Not shared between processes. */
-export interface JobTurns {
+interface JobTurns {
   /** The turn of each account, from 1 on. The account of the newest turn has the greatest. */
   readonly latest: () => Readonly<Record<AccountId, number>>
   readonly add: (accountId: AccountId) => void

@@ -18,7 +18,7 @@ import {
 import { JobsRepo } from "./JobsRepo.ts"
 import { makeJobTurns } from "./JobTurns.ts"
 
-export interface MemoryJob {
+interface MemoryJob {
   readonly job: Job
   readonly subject: string | null
   readonly input: unknown

@@ -32,7 +32,7 @@ export interface NewJob {
 }
 
 /** The data that a finished step saves. `cursor` null: the job is done. */
-export interface SavedStep {
+interface SavedStep {
   readonly cursor: unknown
   /** Number of items of this step; with a `total`, of all steps. */
   readonly done: number

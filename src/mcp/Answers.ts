@@ -157,7 +157,7 @@ export const cutPage = (answer: Json, rows: ReadonlyArray<string>, longest: numb
 }
 
 /** An answer with as many rows as fit, in paging order. `taken`: their number; `more`: some rows are left. */
-export interface CutRows {
+interface CutRows {
   /** Serializes the answer. `ending`: members that replace the answer's own, or are added after them. */
   readonly written: (ending?: Json) => string
   readonly taken: number

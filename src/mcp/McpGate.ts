@@ -94,7 +94,7 @@ const toRefusal = (
 }
 
 /** Settings of the connector. */
-export interface McpSettings {
+interface McpSettings {
   /** Origins whose pages may use the connector from a browser, in addition to its own origin. */
   readonly allowedOrigins: ReadonlyArray<string>
 }

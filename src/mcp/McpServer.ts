@@ -39,7 +39,7 @@ export interface Caller {
 }
 
 /** The connector's answer to one message. */
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly contentType: string
   /** The whole body (empty if there is none), or a stream of events: notifications, then the result. */

@@ -75,7 +75,7 @@ const listIssues = (issues: ReadonlyArray<Issue>) => {
 }
 
 /** Data for a refusal's text in addition to its error. `lock`: for `PimLocked`, a description of the import. */
-export interface RefusalContext {
+interface RefusalContext {
   readonly pages: Pages
   readonly lock: string
 }

@@ -8,7 +8,7 @@ import type { CallOutcome } from "./Calls.ts"
 import type { DerivedTool } from "./Tools.ts"
 
 /** The refusal of a call that needs a higher tier. The tool does not run. */
-export type TierRefusal =
+type TierRefusal =
   /** Answered as 403 with a challenge, from which a client learns to ask its user for a higher tier. */
   | { readonly _tag: "Status"; readonly needed: Tier; readonly text: string }
   /** Answered as the result of the tool, which clients show to the user. */

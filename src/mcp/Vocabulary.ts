@@ -2,7 +2,7 @@ import { Either, ParseResult, Schema, SchemaAST } from "effect"
 import { type InConnector, inConnectorOf } from "../api/Tool.ts"
 
 /** A member of an object, with its names in REST and in the connector. */
-export interface Member {
+interface Member {
   readonly rest: string
   readonly connector: string
   readonly what: InConnector
@@ -174,7 +174,7 @@ export interface Misfit {
 }
 
 /** Arguments with REST's names, and their issues with the connector's names. */
-export interface DecodedArguments {
+interface DecodedArguments {
   readonly value: unknown
   readonly misfits: ReadonlyArray<Misfit>
 }
@@ -337,7 +337,7 @@ export const wordsOf = (ast: SchemaAST.AST): ReadonlyArray<readonly [rest: strin
 }
 
 /** Keeps only `keys` in every list of values by key, and adds every key that it finds to `seen`. */
-export type ChooseKeyed = (value: unknown, keys: ReadonlySet<string>, seen: Set<string>) => unknown
+type ChooseKeyed = (value: unknown, keys: ReadonlySet<string>, seen: Set<string>) => unknown
 
 /** Makes the function that selects attributes from answers in the connector's vocabulary. Called once per schema. */
 export const chooseKeyed = (ast: SchemaAST.AST): ChooseKeyed => {

@@ -44,7 +44,7 @@ const listInJson = Schema.decodeEither(Schema.parseJson(Schema.Array(Schema.Stri
 const ruleUnless = (fits: boolean, rule: string) => (fits ? undefined : rule)
 
 /** Whether a text is an existing calendar date, such as 2026-01-31. */
-export const isDate = (text: string): boolean => {
+const isDate = (text: string): boolean => {
   const [, year = 0, month = 0, day = 0] = (/^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? []).map(Number)
   return (
     year > 0 &&

@@ -99,7 +99,7 @@ const ownerNouns: Readonly<Record<OwnerType, string>> = {
 }
 
 /** The noun for an entity of a kind in messages. */
-export const nounOf = (kind: EntityKind): string => ownerNouns[kind]
+const nounOf = (kind: EntityKind): string => ownerNouns[kind]
 
 /** Maximum metafields that a message lists. */
 const maxListedMetafields = 20

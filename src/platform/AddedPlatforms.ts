@@ -13,7 +13,7 @@ export class AddedPlatforms extends Context.Reference<AddedPlatforms>()("catalog
 }) {}
 
 /** A module of PLATFORM_MODULES that cannot be used. `message` is one line that names the setting and the module. */
-export class BadPlatformModule extends Data.TaggedError("BadPlatformModule")<{ readonly message: string }> {}
+class BadPlatformModule extends Data.TaggedError("BadPlatformModule")<{ readonly message: string }> {}
 
 const namePattern = /^[a-z][a-z0-9-]{0,31}$/
 

@@ -3,9 +3,9 @@ import type { PlatformClient } from "./PlatformClient.ts"
 import { type PlatformFailure, PlatformOutcomeUnknown, PlatformUnavailable } from "./PlatformErrors.ts"
 
 /** The longest duration of a call, as that of a whole attempt to publish. Most adapters have shorter limits of their own. */
-export const callLimit = Duration.minutes(5)
+const callLimit = Duration.minutes(5)
 /** The longest wait for the next records of a stream. A platform may have many pages without one. */
-export const streamLimit = Duration.minutes(30)
+const streamLimit = Duration.minutes(30)
 /** How long a call that is interrupted may go on before it is left behind. */
 const interruptLimit = Duration.seconds(1)
 

@@ -9,7 +9,7 @@ import { layerOf } from "./PlatformRegistry.ts"
 import { shopifyAdapter } from "./shopify/ShopifyAdapter.ts"
 
 /** The platforms of every installation. A new folder of this directory needs one line here, and nothing else in the core. */
-export const builtIn: ReadonlyArray<PlatformAdapter<PlatformServices | DemoShops>> = [shopifyAdapter, demoAdapter]
+const builtIn: ReadonlyArray<PlatformAdapter<PlatformServices | DemoShops>> = [shopifyAdapter, demoAdapter]
 
 /** The built-in platforms, and those that an installation adds. */
 export const layerPlatforms = Layer.unwrapEffect(

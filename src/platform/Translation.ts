@@ -99,7 +99,7 @@ export const KeyedTranslations = Schema.Struct({
 }).annotations({ identifier: "Translations" })
 
 /** `EntityTranslations` with attribute keys. */
-export interface KeyedEntityTranslations {
+interface KeyedEntityTranslations {
   readonly data: ReadonlyArray<typeof KeyedTranslations.Type>
   readonly translatable_fields: ReadonlyArray<typeof KeyedTranslatableField.Type>
 }

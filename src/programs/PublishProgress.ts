@@ -1,7 +1,7 @@
 import { Context, Effect } from "effect"
 
 /** Receives the progress of a publish of several entities. */
-export interface ProgressListener {
+interface ProgressListener {
   /** How long the publish waits for the stores after its requests, in milliseconds. 0: not at all. */
   readonly waitMillis: number
   /** Called once per entity, when its outcome is known. `text`: a line such as `Boots: published`. */

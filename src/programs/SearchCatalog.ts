@@ -6,7 +6,7 @@ import type { JsonText } from "../model/JsonText.ts"
 import { Programs } from "./Programs.ts"
 
 /** A product or a collection that a search found. */
-export interface Found {
+interface Found {
   readonly id: EntityId
   readonly kind: "product" | "collection"
   readonly title: string
@@ -15,7 +15,7 @@ export interface Found {
 }
 
 /** Maximum number of results. */
-export const maxFound = 8
+const maxFound = 8
 
 /** The places that products leave for collections, if there are as many. */
 const placesOfCollections = 3

@@ -32,7 +32,7 @@ import { loseGonePictures } from "./VariantPicture.ts"
  * The final outcome of a publication. `entityIds`: the entities that failed together. `isPartlyWritten`: the store has taken a part of
  * the values.
  */
-export type PublicationOutcome =
+type PublicationOutcome =
   | { readonly _tag: "Published"; readonly push: Push; readonly published: Published }
   | {
       readonly _tag: "Failed"
@@ -229,7 +229,7 @@ export const makeFinishPublication = Effect.gen(function* () {
  * Makes the function that saves that the publish of these entities is delayed, in the state of their versions. `save` writes the
  * publication under the locks; false: it has ended, or another attempt holds it.
  */
-export const makeSaveDelayed = Effect.gen(function* () {
+const makeSaveDelayed = Effect.gen(function* () {
   const drafts = yield* DraftsRepo
   const importLock = yield* ImportLockRepo
   const savePublishStates = yield* makeSavePublishStates

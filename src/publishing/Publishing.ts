@@ -12,7 +12,7 @@ import { makePublishRequests } from "./PublishRequests.ts"
 import { makePublishSignal } from "./PublishSignal.ts"
 import { makeNoteUnclaimed } from "./UnclaimedPublishes.ts"
 
-export { firstPlace, type PendingPlace, type RequestedBatch } from "./PendingRequests.ts"
+export { firstPlace } from "./PendingRequests.ts"
 export { defaultPublishingOptions, type PublishingOptions } from "./PublishingOptions.ts"
 export type { PublishPreview } from "./PublishRequests.ts"
 

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 
 /** A caller's lane in a queue. Lanes are served in turn; preferred lanes come before all others, except for every fourth turn. */
-export interface Lane {
+interface Lane {
   readonly name: string
   readonly preferred: boolean
 }
@@ -80,7 +80,7 @@ class Lanes {
 const maxPreferredTurns = 3
 
 /** A bounded queue whose lanes are served in turn, so that a busy lane delays only its own callers. */
-export interface FairQueue<Full> {
+interface FairQueue<Full> {
   /** Runs the effect when it is the lane's turn. Fails without running it if the queue is full. */
   readonly run: (lane: Lane) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Full, R>
 }

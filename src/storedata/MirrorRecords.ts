@@ -10,7 +10,6 @@ import { PlatformTranslations, Translation } from "../platform/Translation.ts"
 
 /** A translation, with the digest of the current source. */
 const MirroredTranslation = Schema.Struct({ ...Translation.fields, digest: Schema.NullOr(Schema.String) })
-export type MirroredTranslation = typeof MirroredTranslation.Type
 
 /** A record that a store has outside its catalog, with the content that the platform gives. */
 export const MirrorItem = Schema.Union(

@@ -40,7 +40,7 @@ import { makeStoreJobKinds, type StoreJobInput } from "./StoreJobs.ts"
 import { type CredentialTest, StoresRepo } from "./StoresRepo.ts"
 
 /** A store that was linked or unlinked. `entities`: number of entities that have a version on the store. */
-export interface StoreChange {
+interface StoreChange {
   readonly store: Store
   readonly entities: number
 }

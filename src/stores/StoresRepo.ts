@@ -9,7 +9,7 @@ import { makePublishCounts, makeRefreshStore } from "./StoreRollUps.sql.ts"
 import { makeStoreCredentials, makeStoreReads, makeStoreWrites } from "./StoreRows.sql.ts"
 
 /** A linked store, or an unlinked store with its data from before the unlinking. */
-export interface KnownStore {
+interface KnownStore {
   readonly store: Store
   readonly isLinked: boolean
 }
@@ -33,7 +33,7 @@ export interface AccessibleStore {
 }
 
 /** A batch of entities of a store that was linked again or unlinked. */
-export interface Refreshed {
+interface Refreshed {
   /** Number of entities in the batch. */
   readonly entities: number
   /** The id of the last entity. Null: there are no more. */

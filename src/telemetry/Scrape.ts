@@ -8,7 +8,7 @@ import { measuring, readGauges } from "./Metrics.ts"
 const metricsPath = "/metrics"
 
 /** The port of the metrics cannot be opened. `message` names the setting. */
-export class CannotServeMetrics extends Data.TaggedError("CannotServeMetrics")<{ readonly message: string }> {}
+class CannotServeMetrics extends Data.TaggedError("CannotServeMetrics")<{ readonly message: string }> {}
 
 const answer = (response: ServerResponse, status: number, type: string, body: string) =>
   response

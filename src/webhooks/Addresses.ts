@@ -35,7 +35,7 @@ export const failures: Readonly<Record<OutsideFailure["reason"], string>> = {
 }
 
 /** The address is not encrypted, and the setting WEBHOOK_PRIVATE_HOSTS does not have its host (any more). */
-export class ReceiverUnencrypted extends Data.TaggedError("ReceiverUnencrypted") {
+class ReceiverUnencrypted extends Data.TaggedError("ReceiverUnencrypted") {
   override readonly message =
     "Its address begins with http://, and the setting WEBHOOK_PRIVATE_HOSTS does not have its host."
 }

@@ -11,23 +11,17 @@ import { SecretBox } from "../stores/SecretBox.ts"
 import { makeEncryptAgain, type SavedSecret } from "../stores/SecretRotation.ts"
 import { makeReceivers } from "./Addresses.ts"
 import { makePrepare, messageOf } from "./Delivery.ts"
-import { maxWebhooks, overlapSeconds, type Webhook } from "./Webhook.ts"
+import { maxWebhooks, overlapSeconds } from "./Webhook.ts"
 import { WebhooksRepo } from "./WebhooksRepo.ts"
 
 /** Changes that were set aside, of one webhook in a list. */
 const maxListed = 100
 
 /** A webhook with this id exists already. Its secret was shown when it was created. */
-export class WebhookExists extends Data.TaggedError("WebhookExists") {}
+class WebhookExists extends Data.TaggedError("WebhookExists") {}
 
 /** The secret was rotated after the caller read its digest. */
-export class SecretRotated extends Data.TaggedError("SecretRotated") {}
-
-/** A webhook and its secret, which is shown only once. */
-export interface WebhookSecret {
-  readonly webhook: Webhook
-  readonly secret: Redacted.Redacted
-}
+class SecretRotated extends Data.TaggedError("SecretRotated") {}
 
 const isTopic = (topic: string): topic is ChangeType => ChangeType.literals.some((type) => type === topic)
 

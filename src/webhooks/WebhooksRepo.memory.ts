@@ -18,7 +18,7 @@ interface MemoryDelivery {
   readonly problem: string | null
 }
 
-export interface MemoryWebhook extends NewWebhook {
+interface MemoryWebhook extends NewWebhook {
   readonly previousSecret: Uint8Array | null
   readonly previousUntil: number
   readonly state: StoredState

@@ -16,7 +16,7 @@ const untilStart = 4_000
 const untilEnd = 6_000
 
 /** An account whose user schedules drops. */
-export interface Dropper extends PageUser {
+interface Dropper extends PageUser {
   readonly things: ReadonlyArray<EntityId>
   /** `scheduled`: the drops that a page or the API has acknowledged; `seen`: those whose values were in the shop while they were applied. */
   readonly done: Record<"scheduled" | "seen" | "reverted", number>

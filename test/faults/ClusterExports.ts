@@ -6,7 +6,7 @@ import { aPageUserOf, inTurns, open, type PageUser, type Processes } from "./Clu
 const files = ["jsonl", "csv"] as const
 
 /** A user who downloads the catalog of an account while another user imports products. */
-export interface Exporter extends PageUser {
+interface Exporter extends PageUser {
   readonly done: Record<(typeof files)[number], number>
 }
 

@@ -22,7 +22,7 @@ type Work = "set" | "create" | "delete" | "unlink" | "link" | "undo"
 type Allowed = Set<string>
 
 /** An account whose user changes, creates and deletes products, links a store, and undoes the writes of a connection. */
-export interface Merchant extends PageUser {
+interface Merchant extends PageUser {
   /** How often pages acknowledged each work. */
   readonly done: Record<Work, number>
   /** The acknowledged jobs. */

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { EntityId } from "../../src/model/Ids.ts"
 
 /** Entities that a crashing writer creates and renames together. Each has the same number in one of its values. */
-export const Bundle = Schema.Struct({
+const Bundle = Schema.Struct({
   product: EntityId,
   variant: EntityId,
   media: EntityId,
@@ -26,7 +26,7 @@ export type Said =
   | { readonly _tag: "Done"; readonly bundle: { readonly product: EntityId; readonly number: number } }
 
 /** A product with its parts as the database has them: the number in each part, null if the part is missing. */
-export interface Found {
+interface Found {
   readonly product: EntityId
   readonly numbers: { readonly product: number | null } & Readonly<Record<string, number | null>>
 }

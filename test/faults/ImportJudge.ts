@@ -67,7 +67,7 @@ export const catalogOf = (accountId: AccountId, { counters }: { readonly counter
     }
   })
 
-export interface ImportVerdict {
+interface ImportVerdict {
   /** Entities of the undisturbed import that are missing. */
   readonly lost: ReadonlyArray<string>
   /** Entities that exist more than once. */

@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { Effect } from "effect"
 
 /** Contradictions between publications, versions and shops; all lists are empty if nothing went wrong. */
-export interface PublishVerdict {
+interface PublishVerdict {
   /** Effects at the platform without a request, or with more than one effect for a request. */
   readonly duplicates: ReadonlyArray<string>
   readonly failedButLive: ReadonlyArray<string>

@@ -4,7 +4,7 @@ import type { EntityId } from "../../src/model/Ids.ts"
  * The canonical fields of a copy. Changes on a store raise draft_revision without moving the row, so only the revision
  * of a copy may be outdated.
  */
-export interface Canonical {
+interface Canonical {
   readonly title: string
   readonly updatedAt: string
 }

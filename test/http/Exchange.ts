@@ -35,7 +35,7 @@ export interface Answer {
 }
 
 /** An answer with the size of its body as it was sent, in bytes. */
-export interface SizedAnswer extends Answer {
+interface SizedAnswer extends Answer {
   readonly bytes: number
 }
 
@@ -133,7 +133,7 @@ const parseAnswers = (given: string, bodyless: boolean) => {
   }
 }
 
-export interface Talk {
+interface Talk {
   readonly answers: ReadonlyArray<Answer>
   /** Whether the server closed the connection. */
   readonly closed: boolean

@@ -10,7 +10,7 @@ import { Effect } from "effect"
 import type { ClientMemory } from "../oauth/ClientMemory.ts"
 
 /** The credentials of a client: a token, or a provider that registers, asks for consent and stores tokens. */
-export type Credentials =
+type Credentials =
   | { readonly requestInit: { readonly headers: Readonly<Record<string, string>> } }
   | { readonly authProvider: ClientMemory["provider"] }
 

@@ -25,7 +25,7 @@ import { anyDatabase } from "../support/TestDatabase.ts"
 import { sectionsOf } from "./Html.ts"
 
 /** Settings of the service that a test can change. */
-export interface Settings {
+interface Settings {
   readonly registrationsPerHour?: number
   readonly clientMetadataHosts?: ReadonlyArray<string>
   readonly eventBounds?: EventBounds
@@ -106,7 +106,7 @@ export interface Answer {
   readonly text: string
 }
 
-export interface Asked {
+interface Asked {
   readonly method?: string
   readonly form?: Readonly<Record<string, string>> | string | FormData
   readonly json?: unknown
@@ -220,9 +220,9 @@ export const aClient = (
   })
 
 export const newVerifier = () => randomBytes(32).toString("base64url")
-export const challengeOf = (verifier: string) => hash("sha256", verifier, "base64url")
+const challengeOf = (verifier: string) => hash("sha256", verifier, "base64url")
 
-export interface Request {
+interface Request {
   readonly clientId: string
   readonly verifier: string
   /** Parameters that replace or complete the usual ones; undefined removes one. */
@@ -295,7 +295,7 @@ export const refresh = (clientId: string, token: string, others: Readonly<Record
     form: { grant_type: "refresh_token", client_id: clientId, refresh_token: token, ...others }
   })
 
-export interface Tokens {
+interface Tokens {
   readonly access: string
   readonly refresh: string
   readonly scope: string

@@ -5,7 +5,7 @@ import { isLong } from "../support/Volume.ts"
 export const operationsPage = readFileSync("docs/operations.md", "utf8")
 
 /** Commands under one heading. Text in a sentence that is a command counts as a block of its own. */
-export interface Block {
+interface Block {
   readonly title: string
   readonly isInline: boolean
   readonly commands: ReadonlyArray<string>

@@ -13,7 +13,7 @@ export interface Row {
   readonly [member: string]: unknown
 }
 
-export interface Page {
+interface Page {
   readonly data: ReadonlyArray<Row>
   readonly next_cursor: string | null
   readonly remaining_ids?: ReadonlyArray<EntityId>
@@ -81,7 +81,7 @@ export const copyAll = Effect.gen(function* () {
 })
 
 /** Reads the records that a page of changes names. */
-export const readChanged = (copy: Copy, changes: ReadonlyArray<FeedChange>) =>
+const readChanged = (copy: Copy, changes: ReadonlyArray<FeedChange>) =>
   Effect.gen(function* () {
     if (changes.some(({ entity }) => entity.type === "store")) copy.stores = yield* readStores
     if (changes.some(({ type }) => type === "definitions.updated")) copy.definitions = yield* readDefinitions

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from "node:net"
 import { Effect } from "effect"
 
-export interface ReceivedMail {
+interface ReceivedMail {
   readonly to: string
   /** Headers and text, as sent. */
   readonly content: string

@@ -6,13 +6,13 @@ import { Effect, Schedule } from "effect"
 import { freePort } from "./FreePort.ts"
 import { query } from "./RunDatabases.ts"
 
-export const binaries = "/usr/lib/postgresql/15/bin"
+const binaries = "/usr/lib/postgresql/15/bin"
 
 export const run = (command: string, args: ReadonlyArray<string>) =>
   execFileSync(command, args, { stdio: ["ignore", "pipe", "pipe"] }).toString()
 
 /** As the user postgres: a server refuses to run as root. */
-export const asPostgres = (command: string, ...args: ReadonlyArray<string>) =>
+const asPostgres = (command: string, ...args: ReadonlyArray<string>) =>
   run("setpriv", ["--reuid=postgres", "--regid=postgres", "--clear-groups", command, ...args])
 
 /** Why no server can be started here; undefined: one can. */

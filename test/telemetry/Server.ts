@@ -9,7 +9,7 @@ import { ample, send, serverWith } from "../mcp/Connector.ts"
 import { anyDatabase, layerServer } from "../support/TestDatabase.ts"
 import { parseExposition } from "./Exposition.ts"
 
-export interface Exports {
+interface Exports {
   /** The address of the metrics. */
   readonly metricsPort?: number
   readonly otlp?: OtlpSettings

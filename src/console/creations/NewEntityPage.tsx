@@ -35,7 +35,7 @@ export interface Owner {
   readonly options: ProductOptions
 }
 
-export interface NewEntityContent {
+interface NewEntityContent {
   readonly visitor: Visitor
   readonly kind: EntityKind
   readonly id: EntityId

@@ -10,7 +10,7 @@ import { Text } from "../Wording.tsx"
 import { allStores, type DropForm, hiddenFieldsOf, newDropWith, storeField } from "./DropForm.ts"
 
 /** A store to choose, with the time zone of its times if it is known, and the number of chosen things that it has. */
-export interface StoreToChoose {
+interface StoreToChoose {
   readonly store: Store
   readonly zone: string | undefined
   readonly things: number

@@ -52,7 +52,7 @@ const pageSize = 100
 
 const isOutcome = Schema.is(DropOutcome)
 
-export interface ShownChanges {
+interface ShownChanges {
   /** null: changes with every outcome. */
   readonly only: DropOutcome | null
   /** The place of the first change among the `count`. */

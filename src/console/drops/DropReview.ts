@@ -36,7 +36,7 @@ class FormRefused extends Data.TaggedError("FormRefused")<{ readonly misfits: Re
 const capitalize = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
 /** The instant of a local time, or the reason why it has none. */
-export const timeOf = (t: Words, text: string, zone: string, fold: Fold): Either.Either<Timestamp, string> => {
+const timeOf = (t: Words, text: string, zone: string, fold: Fold): Either.Either<Timestamp, string> => {
   const found = instantsOf(text, zone)
   const timeWords = () => ({ time: text.slice(11, 16), day: dayOfYear(t, text.slice(0, 10)), zone })
   switch (found._tag) {

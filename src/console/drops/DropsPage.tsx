@@ -20,7 +20,7 @@ export const Where = ({ change, stores }: { readonly change: DropChange; readonl
   )
 }
 
-export type DropsView = "calendar" | "open" | "ended"
+type DropsView = "calendar" | "open" | "ended"
 const tabs: Readonly<Record<DropsView, Sentence>> = {
   calendar: "Calendar",
   open: "Scheduled and running",

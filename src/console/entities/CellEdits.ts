@@ -32,7 +32,7 @@ interface CellEdit {
 }
 
 /** `Same`: the typed value does not differ, so nothing was written. */
-export type CellOutcome =
+type CellOutcome =
   | {
       readonly _tag: "Saved" | "Cleared" | "Copied" | "Same"
       readonly edit: CellEdit
@@ -84,7 +84,7 @@ const outcomes = { save: "Saved", next: "Saved", clear: "Cleared", copy: "Copied
 
 export const lockedMessage = "Not saved: an import has locked the catalog. Accept or discard it, then save again."
 
-export const sentence = (text: string) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}.`
+const sentence = (text: string) => `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}.`
 
 /** The issues as sentences that begin with `subject`. Those of a list's items have a subject of their own. */
 export const sentencesOf = (subject: string, { issues }: ValidationFailed): string =>

@@ -39,7 +39,7 @@ export const cellFields = {
   copyTo: "to-"
 } as const
 
-export interface CellFormProps {
+interface CellFormProps {
   readonly csrf: string
   readonly view: GridView
   readonly of: EntityId | undefined

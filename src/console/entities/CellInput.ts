@@ -9,7 +9,7 @@ const readSimpleItems = Schema.decodeUnknownEither(
 )
 
 /** The control that edits a field. */
-export type Control =
+type Control =
   | { readonly _tag: "Line"; readonly inputMode: "text" | "decimal" | "numeric" | "url" }
   | { readonly _tag: "Area"; readonly hint: Sentence | "HTML" | "JSON" | undefined }
   | { readonly _tag: "Choice"; readonly choices: ReadonlyArray<string> }

@@ -26,7 +26,7 @@ interface GalleryEdit {
 }
 
 /** `Saved`: the change that undoes it, and the control that gets the focus. */
-export type GalleryOutcome =
+type GalleryOutcome =
   | { readonly _tag: "Saved"; readonly edit: GalleryEdit; readonly undo: GalleryChange; readonly by: string }
   | { readonly _tag: "Same"; readonly edit: GalleryEdit }
   | {

@@ -20,7 +20,7 @@ export const moveFields = {
 type MovedBy = "up" | "down" | "to" | "undo"
 
 /** A form as it was sent. */
-export interface Move {
+interface Move {
   readonly id: EntityId
   readonly by: MovedBy
   /** For `undo`: the place that the item had before; otherwise 0. */
@@ -59,7 +59,7 @@ export const targetOf = ({ back, by, typed }: Move): Target =>
   by === "undo" ? back : by === "to" ? (/^\d{1,9}$/.test(typed.trim()) ? Number(typed) : Number.NaN) : by
 
 /** The id of the control that moves an item. */
-export const moveControlId = (id: EntityId, by: MovedBy): string => `move-${id}-${by}`
+const moveControlId = (id: EntityId, by: MovedBy): string => `move-${id}-${by}`
 
 /**
  * The note of a saved move, and the id of the control that gets the focus: at an end of the list an item can only be moved the other

@@ -22,7 +22,7 @@ interface Undo {
 }
 
 /** `revision`: of the undo itself, which can be undone too. */
-export type UndoOutcome =
+type UndoOutcome =
   | { readonly _tag: "Undone"; readonly undo: Undo; readonly revision: number }
   | { readonly _tag: "Refused"; readonly undo: Undo; readonly message: Saying; readonly status: 400 | 409 | 423 }
 

@@ -74,7 +74,7 @@ export const nextVariantCell = (variants: ReadonlyArray<IdentifiedSheet>, place:
   return next === undefined ? undefined : { ...place, of: next.id }
 }
 
-export interface VariantTableProps {
+interface VariantTableProps {
   readonly csrf: string
   readonly product: Sheet
   /** The stores of the account. */

@@ -295,7 +295,7 @@ export type Repair =
   | { readonly _tag: "Retry" | "Nothing" | "None" }
 
 /** `outcome`: of the last form; `refusal`: why it was not understood; `locales`: choices in translation sections. */
-export interface IssuesContent extends RepairContent {
+interface IssuesContent extends RepairContent {
   readonly repair: Repair
   readonly outcome: Outcome | undefined
   readonly refusal: Saying | undefined

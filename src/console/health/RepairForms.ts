@@ -17,7 +17,7 @@ export const repairFields = {
 } as const
 
 /** The action of a button: repair the rows of the page, put the common value into the empty rows, or repair the whole list. */
-export type RepairAction = "rows" | "spread" | "all"
+type RepairAction = "rows" | "spread" | "all"
 
 export const actionOf = (form: Parameters): RepairAction => {
   const action = form.get(repairFields.does)

@@ -21,7 +21,7 @@ import { DayDrop, DropsOfDay, needsAttention } from "./DayDrops.tsx"
 import { FirstSteps, type StepsDone } from "./FirstSteps.tsx"
 import { Todo } from "./Todo.tsx"
 
-export interface HomeContent {
+interface HomeContent {
   readonly visitor: Visitor
   readonly stores: ReadonlyArray<Store>
   readonly counts: ReadonlyArray<StoreCounts>

@@ -42,7 +42,7 @@ const tabs: ReadonlyArray<ImportTab> = ["new", "changed", "leaving", "conflicts"
 export const isTab = (text: string): text is ImportTab => tabs.some((tab) => tab === text)
 
 /** The number of products, collections and files, of removed entities, or of conflicts. */
-export const countOf = (
+const countOf = (
   { collections, conflicts, created, files, unlinked, updated }: ImportRun["summary"],
   tab: ImportTab
 ): number => {

@@ -30,7 +30,7 @@ export interface RefusedReview {
 }
 
 /** The part of an import to show. */
-export interface ImportPlace {
+interface ImportPlace {
   /** Undefined: the one that `firstTab` names. */
   readonly tab: ImportTab | undefined
   /** The number of the conflict, or the ordinal of the row, after which the page starts; undefined: from the start. */

@@ -57,7 +57,7 @@ const progressOf: Readonly<Record<JobKindName, Sentence>> = {
 }
 
 /** The names of the counts in the result of a job. */
-export const countWords: Readonly<Record<JobCount, Sentence>> = {
+const countWords: Readonly<Record<JobCount, Sentence>> = {
   requested: "Requested",
   published: "Published",
   cancelled: "Cancelled",

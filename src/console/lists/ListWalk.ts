@@ -7,7 +7,7 @@ import { placeText } from "./ListOrder.ts"
  * The way to a page after the first, as the parameter `walk` of its address: the total that the first page counted, the number of the
  * page, and the places of the pages before it, except the first. It only affects what the page shows as total and as links.
  */
-export interface ListWalk {
+interface ListWalk {
   readonly total: number
   /** Whether `total` counts all entities. */
   readonly isAll: boolean
@@ -33,7 +33,7 @@ const walkText = ({ before, isAll, page, total }: ListWalk) =>
   [`${total}${isAll ? "" : "m"}`, page, ...before].join(".")
 
 /** The parameters of the address of a page: its place, and the way to it. */
-export interface WalkParameters {
+interface WalkParameters {
   readonly from?: string
   readonly walk?: string
 }

@@ -8,7 +8,7 @@ import { empty, readShopifyCsv, ShopifyCsvPart, type ShopifyCsvSummary } from ".
 import type { MetafieldColumn } from "./ShopifyCsvColumns.ts"
 
 /** The progress of reading an export. */
-export interface ReadProgress {
+interface ReadProgress {
   readonly bytesRead: number
   readonly totalBytes: number
 }
