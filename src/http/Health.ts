@@ -7,6 +7,8 @@ export const readinessPath = "/readyz"
 
 export const healthRoutes = [openRoute("/healthz"), openRoute(readinessPath)]
 
+const stopping = new Unavailable({ reason: "The service is shutting down." })
+
 /** Tells whether the service can serve requests. */
 export class Readiness extends Context.Tag("catalog/Readiness")<
   Readiness,
@@ -38,7 +40,7 @@ export class Readiness extends Context.Tag("catalog/Readiness")<
           Effect.tapError(({ message }) => note(message))
         )
         return {
-          check: Effect.flatMap(Deferred.isDone(closing), (closed) => (closed ? new Unavailable() : checkDependencies)),
+          check: Effect.flatMap(Deferred.isDone(closing), (closed) => (closed ? stopping : checkDependencies)),
           close: Effect.asVoid(Deferred.succeed(closing, undefined)),
           closed: Deferred.await(closing)
         }

@@ -21,7 +21,7 @@ const betweenRepairs = Schedule.spaced("1 minute")
 const logFailures = <A, E, R>(what: string, work: Effect.Effect<A, E, R>) =>
   Effect.catchAllCause(work, (cause) => Effect.logWarning(`${what} failed`, cause))
 
-/** Ends the leases of processes that are gone, and continues their imports. While a node is down, leases expire instead. */
+/** Ends the leases of processes that are gone, and continues their imports. The leases of accounts whose node is down expire instead. */
 const takeOver = Effect.gen(function* () {
   yield* logFailures("Ending the leases of processes that are gone", (yield* LeasesRepo).endOfGone)
   const count = yield* (yield* Imports).resume(Option.none())

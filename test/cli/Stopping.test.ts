@@ -121,7 +121,7 @@ describe.skipIf(!serverAnswers)("a service that is stopped while requests are in
           const [answer, readiness] = answersOf(first.received)
           assert.strictEqual(answer?.status, 200)
           assert(readiness !== undefined)
-          assertRefusal(readiness, refusals.unavailable)
+          assertRefusal(readiness, refusals.stopping)
           // The start may warn of a setting of the server that the tests run on.
           assert.deepStrictEqual(
             server.output.stderr

@@ -95,7 +95,7 @@ describe("a server that stops", () => {
           const stopped = stop()
           await until(async () => answerIn(await aClient(port).send("/readyz")).status === 503)
           const red = answerIn(await aClient(port).send("/readyz"))
-          assertRefusal(red, refusals.unavailable)
+          assertRefusal(red, refusals.stopping)
           for (const client of [early, aClient(port)]) {
             const { headers, status } = answerIn(await client.send("/api/v1/ping", token))
             assert.deepStrictEqual([status, headers.connection], [200, "close"])

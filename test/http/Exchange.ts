@@ -295,6 +295,7 @@ export const refusals = {
     code: "unavailable",
     message: "The service cannot reach its database at the moment; retry with exponential backoff."
   },
+  stopping: { status: 503, code: "unavailable", message: "The service is shutting down." },
   notHttp: misfit("", "the request is not well-formed HTTP/1.1"),
   notEscaped: misfit(
     "",
