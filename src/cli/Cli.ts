@@ -19,7 +19,7 @@ import { importCommand } from "./ImportCommands.ts"
 import { jobsCommand } from "./JobCommands.ts"
 import { keyCommand } from "./KeyCommands.ts"
 import { migrateCommand } from "./MigrateCommand.ts"
-import { Refused, reasonOf, tidyConsole } from "./Output.ts"
+import { Refused, reasonOf, tidyConsole, withAccountOf } from "./Output.ts"
 import { platformCommand } from "./PlatformCommands.ts"
 import { publishCommand } from "./PublishCommand.ts"
 import { secretCommand } from "./SecretCommands.ts"
@@ -88,9 +88,11 @@ export const runCli = (argv: ReadonlyArray<string>) =>
       })
     )
     const argsBeforeDashes = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
+    const withAccount = withAccountOf(argsBeforeDashes)
     const asJson = argsBeforeDashes.includes("--json")
     /** With --json, a failure is also JSON on stdout. */
-    const printFailure = (failure: Failure) => (asJson ? Console.log(JSON.stringify({ error: failure })) : Effect.void)
+    const printFailure = (failure: Failure) =>
+      asJson ? Console.log(withAccount(JSON.stringify({ error: failure }))) : Effect.void
     const misuseOf = Effect.flatMap(wrongChoice(command, argsBeforeDashes), (choice) =>
       choice === undefined ? unknownCommand(command, args) : Effect.succeed(choice)
     )
@@ -116,7 +118,7 @@ export const runCli = (argv: ReadonlyArray<string>) =>
             exitCodes.wrongUsage
           )
         const { isAnswered = false, lines } = error instanceof Refused ? error : {}
-        const printError = Console.error(lines === undefined ? reasonOf(error) : lines.join("\n"))
+        const printError = Console.error(withAccount(lines === undefined ? reasonOf(error) : lines.join("\n")))
         return Effect.as(
           Effect.zipRight(printError, isAnswered ? Effect.void : printFailure(failureOf(error))),
           exitCodes.refuse

@@ -84,7 +84,7 @@ const show = Command.make("show", { id: connectionId, account, json }, ({ accoun
         ? ["This connection has not changed any draft."]
         : ["Newest changes of drafts:", ...changes.map(changeLine)])
     ])
-  }).pipe(Effect.catchTag("NotFound", missing(account, id)), withAdmin)
+  }).pipe(Effect.catchTag("NotFound", missing(id)), withAdmin)
 ).pipe(Command.withDescription("Show a connection, its calls, writes and publishes by day, and its newest changes."))
 
 const reasons: Readonly<Record<Exclude<NotUndoneReason, "edited_since">, string>> = {
@@ -160,7 +160,7 @@ const undo = Command.make(
       ])
     }).pipe(
       Effect.catchTags({
-        NotFound: missing(account, id),
+        NotFound: missing(id),
         ValidationFailed: byFlag,
         PimLocked: () => lockedBy(account)
       }),

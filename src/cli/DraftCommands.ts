@@ -24,17 +24,13 @@ const store = Options.optional(
 )
 
 /** The refusal for an entity that does not exist, or is not on the store. */
-export const missing = (
-  account: Option.Option<string>,
-  id: string,
-  domain: Option.Option<string> = Option.none()
-): Refused =>
+export const missing = (id: string, domain: Option.Option<string> = Option.none()): Refused =>
   new Refused({
     code: errorCode.NotFound,
     message: Option.match(domain, {
       onNone: () => `The account has no entity ${id}.`,
       onSome: (on) =>
-        `The account has no entity ${id} on ${on}: \`${hint(`store-version add ${id} --store ${on}`, account)}\` adds it if it exists.`
+        `The account has no entity ${id} on ${on}: \`${hint(`store-version add ${id} --store ${on}`)}\` adds it if it exists.`
     })
   })
 
@@ -123,13 +119,13 @@ const set = Command.make(
       yield* answer(json, state, linesOf(state, revision))
     }).pipe(
       Effect.catchTags({
-        NotFound: () => missing(account, entity, store),
+        NotFound: () => missing(entity, store),
         ValidationFailed: byKey,
         PimLocked: () => lockedBy(account),
         RevisionConflict: ({ currentRevision }) =>
           new Refused({
             code: errorCode.RevisionConflict,
-            message: `The entity was changed meanwhile: its draft revision is ${currentRevision}, not ${revision}. See \`${hint(`draft show ${entity}`, account)}\` and repeat with --revision ${currentRevision}.`
+            message: `The entity was changed meanwhile: its draft revision is ${currentRevision}, not ${revision}. See \`${hint(`draft show ${entity}`)}\` and repeat with --revision ${currentRevision}.`
           })
       }),
       withAdmin
@@ -146,7 +142,7 @@ const show = Command.make("show", { entity, store, account, json }, ({ account, 
         .map(({ key, value }) => `  ${key}${draft.overridden.includes(key) ? " (this store's)" : ""}: ${quoted(value)}`)
     ])
   }).pipe(
-    Effect.catchTag("NotFound", () => missing(account, entity, store)),
+    Effect.catchTag("NotFound", () => missing(entity, store)),
     withAdmin
   )
 ).pipe(Command.withDescription("Show the values of a draft and its revision."))
@@ -163,7 +159,7 @@ interface Move {
   readonly ofStore: string
   readonly rpc: "addStoreVersion" | "removeStoreVersion"
   readonly done: (entity: string, store: string, revision: number) => string
-  readonly notFound: (account: Option.Option<string>, entity: string, store: string) => Refused
+  readonly notFound: (entity: string, store: string) => Refused
 }
 
 const moveCommand = ({ description, done, name, notFound, ofStore, rpc }: Move) =>
@@ -177,7 +173,7 @@ const moveCommand = ({ description, done, name, notFound, ofStore, rpc }: Move) 
         yield* answer(json, state, [done(`${state.entity_type} ${state.entity_id}`, store, state.draft_revision)])
       }).pipe(
         Effect.catchTags({
-          NotFound: () => notFound(account, entity, store),
+          NotFound: () => notFound(entity, store),
           ValidationFailed: ({ reasons }) => new Refused({ message: `--store: ${reasons}` }),
           PimLocked: () => lockedBy(account)
         }),
@@ -192,7 +188,7 @@ const add = moveCommand({
   rpc: "addStoreVersion",
   done: (entity, store, revision) =>
     `Added ${entity} to ${store}: draft revision ${revision}, waiting to be published.`,
-  notFound: (account, entity) => missing(account, entity)
+  notFound: (entity) => missing(entity)
 })
 
 const remove = moveCommand({
@@ -202,7 +198,7 @@ const remove = moveCommand({
   ofStore: "Domain or id of the store to take it off.",
   rpc: "removeStoreVersion",
   done: (entity, store, revision) => `Took ${entity} off ${store}: draft revision ${revision}.`,
-  notFound: (_, entity, store) =>
+  notFound: (entity, store) =>
     new Refused({ code: errorCode.NotFound, message: `The account has no entity ${entity} on ${store}.` })
 })
 
@@ -272,7 +268,7 @@ export const historyCommand = Command.make(
           : found.history.map(historyLine)
       )
     }).pipe(
-      Effect.catchTag("NotFound", () => missing(account, entity)),
+      Effect.catchTag("NotFound", () => missing(entity)),
       withAdmin
     )
 ).pipe(Command.withDescription("Show the changes and publishes of an entity with time and actor, newest first."))

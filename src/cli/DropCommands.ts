@@ -142,7 +142,7 @@ const show = Command.make("show", { id: dropId, account, json }, ({ account, id,
   Effect.gen(function* () {
     const drop = yield* (yield* AdminClient).showDrop({ account, id })
     yield* answer(json, drop, linesOf(drop))
-  }).pipe(Effect.catchTag("NotFound", missing(account, id)), withAdmin)
+  }).pipe(Effect.catchTag("NotFound", missing(id)), withAdmin)
 ).pipe(Command.withDescription("Show a drop with the outcome of each change."))
 
 const cancel = Command.make("cancel", { id: dropId, account, json }, ({ account, id, json }) =>
@@ -151,7 +151,7 @@ const cancel = Command.make("cancel", { id: dropId, account, json }, ({ account,
     yield* answer(json, drop, [`Cancelled ${drop.name} (${drop.id}): nothing was changed.`])
   }).pipe(
     Effect.catchTags({
-      NotFound: missing(account, id),
+      NotFound: missing(id),
       ValidationFailed: ({ reasons }) => new Refused({ message: reasons })
     }),
     withAdmin

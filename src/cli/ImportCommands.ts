@@ -143,7 +143,7 @@ const csv = Command.make(
     }).pipe(
       Effect.catchTags({
         ImportFileRejected: (rejected) => Effect.fail(refuseFile(rejected)),
-        ReviewIncomplete: refuseIncomplete(account)
+        ReviewIncomplete: refuseIncomplete
       }),
       withAdmin
     )
@@ -170,7 +170,7 @@ const refresh = Command.make(
       Effect.catchTags({
         PlatformRefused: unread,
         PlatformUnavailable: unread,
-        ReviewIncomplete: refuseIncomplete(account)
+        ReviewIncomplete: refuseIncomplete
       }),
       withAdmin
     )
@@ -216,7 +216,7 @@ const decide = Command.make(
         `${decided} ${decided === 1 ? "conflict" : "conflicts"} decided: ${decision}; ${left} undecided.`,
         nextStepText(id, account)
       ])
-    }).pipe(Effect.catchTag("NotFound", refuseUnknown(account, id)), withAdmin)
+    }).pipe(Effect.catchTag("NotFound", refuseUnknown(id)), withAdmin)
 ).pipe(
   Command.withDescription("Decide conflicts of an import under review: keep the draft, or take the store's value.")
 )
@@ -234,17 +234,14 @@ const accept = Command.make(
         id
       )
       yield* answer(json, toImportJson(run), importLines(run, account))
-    }).pipe(
-      Effect.catchTags({ NotFound: refuseUnknown(account, id), ReviewIncomplete: refuseIncomplete(account) }),
-      withAdmin
-    )
+    }).pipe(Effect.catchTags({ NotFound: refuseUnknown(id), ReviewIncomplete: refuseIncomplete }), withAdmin)
 ).pipe(Command.withDescription("Apply an import under review. Every conflict must be decided."))
 
 const discard = Command.make("discard", { id: importId, account, json }, ({ account, id, json }) =>
   Effect.gen(function* () {
     const run = yield* (yield* AdminClient).discardImport({ account, id })
     yield* answer(json, toImportJson(run), importLines(run, account))
-  }).pipe(Effect.catchTag("NotFound", refuseUnknown(account, id)), withAdmin)
+  }).pipe(Effect.catchTag("NotFound", refuseUnknown(id)), withAdmin)
 ).pipe(Command.withDescription("Discard an import under review."))
 
 const show = Command.make("show", { id: importId, account, json }, ({ account, id, json }) =>
@@ -259,7 +256,7 @@ const show = Command.make("show", { id: importId, account, json }, ({ account, i
       ...removalLines(run, removals),
       ...lines
     ])
-  }).pipe(Effect.catchTag("NotFound", refuseUnknown(account, id)), withAdmin)
+  }).pipe(Effect.catchTag("NotFound", refuseUnknown(id)), withAdmin)
 ).pipe(Command.withDescription("Show an import and its conflicts."))
 
 const list = Command.make("list", { account, json }, ({ account, json }) =>

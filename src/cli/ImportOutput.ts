@@ -18,23 +18,23 @@ const numbersText = ({ conflicts, undecided }: ReviewIncomplete) =>
 const conflictsText = (count: number) => (count === 1 ? "1 conflict is" : `${count} conflicts are`)
 
 /** Explains why an import cannot be accepted yet, and how to continue. */
-export const refuseIncomplete = (account: Option.Option<string>) => (review: ReviewIncomplete) => {
+export const refuseIncomplete = (review: ReviewIncomplete) => {
   const { id, removals, storeDomain, undecided } = review
   const rest = undecided > 0 ? " --take-store" : ""
   const open = [
     ...(undecided > 0
       ? [
-          `${conflictsText(undecided)} undecided (${numbersText(review)}): decide with \`${hint(`import decide ${id} ${review.conflicts[0] ?? 1} keep_draft`, account)}\`, or accept with --take-store or --keep-drafts for all of them`
+          `${conflictsText(undecided)} undecided (${numbersText(review)}): decide with \`${hint(`import decide ${id} ${review.conflicts[0] ?? 1} keep_draft`)}\`, or accept with --take-store or --keep-drafts for all of them`
         ]
       : []),
     ...(removals > 0
       ? [
-          `${removals} products, variants, collections and files are no longer in ${storeDomain}: see \`${hint(`import show ${id}`, account)}\`, and accept with --remove to take them off the store`
+          `${removals} products, variants, collections and files are no longer in ${storeDomain}: see \`${hint(`import show ${id}`)}\`, and accept with --remove to take them off the store`
         ]
       : [])
   ]
   return new Refused({
-    message: `Nothing was written, and import ${id} is still under review: ${open.join("; ")}. For example: ${hint(`import accept ${id}${rest}${removals > 0 ? " --remove" : ""}`, account)}`
+    message: `Nothing was written, and import ${id} is still under review: ${open.join("; ")}. For example: \`${hint(`import accept ${id}${rest}${removals > 0 ? " --remove" : ""}`)}\``
   })
 }
 

@@ -55,7 +55,7 @@ const show = Command.make("show", { id: jobId, account, json }, ({ account, id, 
   Effect.gen(function* () {
     const job = yield* (yield* AdminClient).showJob({ account, id })
     yield* answer(json, job, linesOfJob(job, account))
-  }).pipe(Effect.catchTag("NotFound", missing(account, id)), withAdmin)
+  }).pipe(Effect.catchTag("NotFound", missing(id)), withAdmin)
 ).pipe(Command.withDescription("Show a job with its progress, result, refusals and deleted entities."))
 
 const changed = {
@@ -71,7 +71,7 @@ const commandOf = (command: "pause" | "resume" | "cancel", description: string) 
       yield* answer(json, job, [changed[command](job), ...linesOfJob(job, account)])
     }).pipe(
       Effect.catchTags({
-        NotFound: missing(account, id),
+        NotFound: missing(id),
         ValidationFailed: ({ reasons }) => new Refused({ message: reasons })
       }),
       withAdmin
@@ -116,7 +116,7 @@ export const awaitJob = (account: Option.Option<string>, begun: Job) =>
           `Interrupted: a running server continues the job. See \`${hint(`jobs show ${begun.id}`, account)}\`.`
         )
       ),
-      Effect.catchTag("NotFound", missing(account, begun.id))
+      Effect.catchTag("NotFound", missing(begun.id))
     )
   })
 

@@ -100,7 +100,7 @@ const revoke = Command.make(
     Effect.gen(function* () {
       const { id } = yield* (yield* AdminClient).revokeKey({ account: options.account, key: options.keyId })
       yield* answer(options.json, { key_id: id, revoked: true }, [`Revoked ${id}: requests with it are refused.`])
-    }).pipe(Effect.catchTag("NotFound", noSuch("key", "key list")(options.account, options.keyId)), withAdmin)
+    }).pipe(Effect.catchTag("NotFound", noSuch("key", "key list")(options.keyId)), withAdmin)
 ).pipe(Command.withDescription("Revoke an API key. It stops working at once."))
 
 export const keyCommand = Command.make("key").pipe(

@@ -34,11 +34,8 @@ export class Refused extends Data.TaggedError("Refused")<RefusedMembers & { read
 }
 
 /** Makes the refusal for a record that the account does not have. `list`: the command that lists these records. */
-export const noSuch = (noun: string, list: string) => (account: Option.Option<string>, id: string) => () =>
-  new Refused({
-    code: errorCode.NotFound,
-    message: `The account has no ${noun} ${id}: see \`${hint(list, account)}\`.`
-  })
+export const noSuch = (noun: string, list: string) => (id: string) => () =>
+  new Refused({ code: errorCode.NotFound, message: `The account has no ${noun} ${id}: see \`${hint(list)}\`.` })
 
 /** A count with separators of thousands. */
 export const formatCount = (count: number): string => count.toLocaleString("en")
@@ -100,6 +97,16 @@ export const account = Options.optional(
 /** A suggested next command. It has --account if the current command has it. */
 export const hint = (words: string, account: Option.Option<string> = Option.none()): string =>
   Option.match(account, { onNone: () => `catalog ${words}`, onSome: (id) => `catalog ${words} --account ${id}` })
+
+/** A command in a message that does not name its account. The commands that are listed here have none. */
+const commandWithoutAccount = /`(catalog (?!account |demo |migrate|secret |serve|status)(?![^`]*--account)[^`]+)`/g
+
+/** Adds --account to the commands that a message of a failure suggests, if the failed command has it. */
+export const withAccountOf = (args: ReadonlyArray<string>) => {
+  const [, id] = /(?:^| )--account[ =]([0-9a-f-]{36})(?: |$)/i.exec(args.join(" ")) ?? []
+  return (message: string): string =>
+    id === undefined ? message : message.replaceAll(commandWithoutAccount, `\`$1 --account ${id}\``)
+}
 
 /** Colours are only for terminals, and not if NO_COLOR is set (https://no-color.org). */
 const isPlain = (stream: { readonly isTTY?: boolean }) =>

@@ -17,7 +17,7 @@ const show = Command.make("show", { entity, store, account, json }, ({ account, 
     const { entityId, record, store } = yield* (yield* AdminClient).showPlatform({ account, entity, store: given })
     if (record === null)
       return yield* new Refused({
-        message: `${store.domain} does not have ${entityId}: \`${hint(`publish ${entityId} --store ${store.domain}`, account)}\` publishes it there.`
+        message: `${store.domain} does not have ${entityId}: \`${hint(`publish ${entityId} --store ${store.domain}`)}\` publishes it there.`
       })
     const { kind, media, members, platformId } = record
     const attributes = toTriples(kind, record.attributes).filter(({ value }) => value !== "")
@@ -42,7 +42,7 @@ const show = Command.make("show", { entity, store, account, json }, ({ account, 
     )
   }).pipe(
     Effect.catchTags({
-      NotFound: () => missing(account, entity),
+      NotFound: () => missing(entity),
       PlatformRefused: unread,
       PlatformUnavailable: unread
     }),

@@ -169,7 +169,6 @@ export const publishCommand = Command.make(
       Effect.catchTags({
         NotFound: () =>
           missing(
-            account,
             Option.getOrElse(given, () => ""),
             store
           ),

@@ -158,7 +158,7 @@ const unlink = Command.make("unlink", { domain, account, json }, ({ account, dom
     const again = ["store", "link", store.domain, ...(options === "" ? [] : [options])].join(" ")
     yield* answer(json, { store_id: store.id, domain: store.domain, entities }, [
       `Unlinked ${store.domain} (${store.id}): ${countText(entities)} no version on it any more.`,
-      `Nothing is lost: \`${hint(again, account)}\` restores all versions.`
+      `Only a saved token or saved credentials are deleted: \`${hint(again, account)}\` restores all versions.`
     ])
   }).pipe(
     Effect.catchTag("PimLocked", () => lockedBy(account)),

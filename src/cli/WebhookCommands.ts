@@ -87,7 +87,7 @@ const show = Command.make("show", { id: webhookId, account, json }, ({ account, 
   Effect.gen(function* () {
     const { setAside, webhook } = yield* (yield* AdminClient).showWebhook({ account, id })
     yield* answer(json, { ...webhook, set_aside: setAside }, [...linesOf(webhook), ...setAside.map(lineOfSetAside)])
-  }).pipe(Effect.catchTag("NotFound", missing(account, id)), withAdmin)
+  }).pipe(Effect.catchTag("NotFound", missing(id)), withAdmin)
 ).pipe(Command.withDescription("Show a webhook with the first 100 changes that wait or are parked."))
 
 const test = Command.make("test", { id: webhookId, account, json }, ({ account, id, json }) =>
@@ -99,7 +99,7 @@ const test = Command.make("test", { id: webhookId, account, json }, ({ account, 
         members: { url, millis }
       })
     yield* answer(json, { url, millis, accepted: true }, [`${url} accepted the test message after ${millis} ms.`])
-  }).pipe(Effect.catchTag("NotFound", missing(account, id)), withAdmin)
+  }).pipe(Effect.catchTag("NotFound", missing(id)), withAdmin)
 ).pipe(Command.withDescription("Send a signed message of the type webhook.test now, once."))
 
 const replay = Command.make(
@@ -124,7 +124,7 @@ const replay = Command.make(
         ...linesOf(webhook)
       ])
     }).pipe(
-      Effect.catchTags({ NotFound: missing(account, id), ValidationFailed: (error) => Effect.fail(byFlag(error)) }),
+      Effect.catchTags({ NotFound: missing(id), ValidationFailed: (error) => Effect.fail(byFlag(error)) }),
       withAdmin
     )
 ).pipe(Command.withDescription("Deliver changes again from a position of the feed, or continue a stopped webhook."))
@@ -141,7 +141,7 @@ const rotate = Command.make("rotate", { id: webhookId, account, json }, ({ accou
       ...shownOnce(secret)
     ])
   }).pipe(
-    Effect.catchTags({ NotFound: missing(account, id), ValidationFailed: (error) => Effect.fail(byFlag(error)) }),
+    Effect.catchTags({ NotFound: missing(id), ValidationFailed: (error) => Effect.fail(byFlag(error)) }),
     withAdmin
   )
 ).pipe(Command.withDescription("Replace the secret of a webhook. The previous secret stays valid for 24 hours."))
@@ -150,7 +150,7 @@ const remove = Command.make("delete", { id: webhookId, account, json }, ({ accou
   Effect.gen(function* () {
     yield* (yield* AdminClient).deleteWebhook({ account, id })
     yield* answer(json, { id, deleted: true }, [`Deleted the webhook ${id}, with the changes that waited.`])
-  }).pipe(Effect.catchTag("NotFound", missing(account, id)), withAdmin)
+  }).pipe(Effect.catchTag("NotFound", missing(id)), withAdmin)
 ).pipe(Command.withDescription("Delete a webhook."))
 
 export const webhookCommand = Command.make("webhook").pipe(

@@ -84,6 +84,8 @@ export class AccountEvents extends Context.Tag("catalog/AccountEvents")<
         const run = yield* FiberSet.makeRuntime<never>()
         const accounts = new WatchedAccounts(repo, renew, catchesUp)
         let hasBegun = false
+        /** Whether the log has the reason why the process does not listen. */
+        let isNoted = false
 
         const stateOf = (accountId: AccountId) => Effect.map(repo.read(accountId), textOf)
 
@@ -94,17 +96,24 @@ export class AccountEvents extends Context.Tag("catalog/AccountEvents")<
           for (const stream of accounts.streamsOf(accountId)) stream.add(kind, id)
         }
 
+        const onListening = Effect.suspend(() => {
+          isNoted = false
+          return accounts.onListening
+        })
+
         const listening =
           repo.listen === undefined
             ? Effect.void
-            : repo.listen(channel, onNotification, accounts.onListening).pipe(
+            : repo.listen(channel, onNotification, onListening).pipe(
                 Effect.catchTag("ListeningLost", ({ reason }) =>
                   Effect.suspend(() => {
-                    const wasListening = accounts.isListening
+                    const what = accounts.isListening ? "is lost" : "cannot be opened"
+                    const log = isNoted ? Effect.logDebug : Effect.logWarning
                     accounts.isListening = false
+                    isNoted = true
                     metrics.eventListenerLosses.of().add(1)
-                    return (wasListening ? Effect.logWarning : Effect.logDebug)(
-                      `The connection that listens for changes is lost, so the process polls for changes: ${reason}`
+                    return log(
+                      `The connection that listens for changes ${what}, so the process polls for changes: ${reason}`
                     )
                   })
                 ),

@@ -252,7 +252,12 @@ export const decideFills =
     return { changes: working.changes, results }
   }
 
-const emptyHint = (type: string) => (type === "html" ? "it needs text or an image" : "it needs more than white space")
+const emptyHint = (type: string) =>
+  type === "html"
+    ? "it needs text or an image"
+    : type.startsWith("list.")
+      ? "it needs an item"
+      : "it needs more than white space"
 
 /** An entity, limited to its versions on the compared stores. */
 const onStores = (aggregate: Aggregate | undefined, { stores }: Comparison): Aggregate | undefined =>

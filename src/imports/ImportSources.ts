@@ -43,7 +43,9 @@ export const makeImportSources = Effect.gen(function* () {
   const findStore = (accountId: AccountId, storeDomain: string) =>
     Effect.gen(function* () {
       const store = (yield* stores.list(accountId)).find(({ domain }) => domain === storeDomain)
-      return store === undefined ? yield* ValidationFailed.at("store", `no store ${storeDomain} is linked`) : store
+      return store === undefined
+        ? yield* ValidationFailed.at("store", `no store ${storeDomain} is linked; see \`catalog store list\``)
+        : store
     })
 
   const findPlatformStore = (accountId: AccountId, storeDomain: string) =>

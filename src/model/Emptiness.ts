@@ -11,11 +11,16 @@ const image = /<img[\t\n\f\r />]/i
 const tags = /<[^<>]*>/g
 const blankEntities = /&(?:nbsp|#160|#xa0);/gi
 
+/** A list without items, as JSON. The scans have it as SQL (`health/scans/CompletenessScans.ts`). */
+export const emptyList = "^[ \\t\\n\\r]*\\[[ \\t\\n\\r]*\\][ \\t\\n\\r]*$"
+
+const noItems = new RegExp(emptyList)
+
 /**
- * Whether a value has no content: only white space or, for HTML, no text and no images. HTML is not rendered, so text in a
- * comment or script counts as text.
+ * Whether a value has no content: only white space or, for HTML, no text and no images, or a list without items. HTML is not rendered,
+ * so text in a comment or script counts as text.
  */
 export const isEmptyValue = (type: string, value: string): boolean =>
   type === "html"
     ? !image.test(value) && onlyBlanks.test(value.replaceAll(tags, "").replaceAll(blankEntities, " "))
-    : onlyBlanks.test(value)
+    : onlyBlanks.test(value) || (type.startsWith("list.") && noItems.test(value))

@@ -5,7 +5,7 @@ import { commands } from "../../src/console/Paths.ts"
 import { aMerchant } from "../console/Merchant.ts"
 import { aBrowser, aUser, PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
+import { allowRoutes, assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
 
 /** A window of a new signed-in user, and the errors that the browser reported in it. */
 const aWindow = (options: BrowserContextOptions = {}) =>
@@ -73,6 +73,7 @@ describe.skipIf(!chromiumIsThere)("the frame in Chromium", () => {
         const { cookie, tent } = yield* aMerchant
         const { base, complaints, page } = yield* openSignedIn(cookie)
         yield* Effect.promise(async () => {
+          await allowRoutes(page)
           await page.goto(`${base}/stores`)
           for (const keys of ["Control+k", "Meta+k"]) {
             await page.keyboard.press(keys)

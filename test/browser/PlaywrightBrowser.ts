@@ -69,6 +69,12 @@ export const openWindow = (browser: Browser, options: BrowserContextOptions = {}
     return { page, complaints }
   })
 
+/**
+ * Lets tests intercept requests of a page with `page.route`. Call it before the page is opened: in an open page Chromium may send a request
+ * that follows `page.route` at once without telling Playwright.
+ */
+export const allowRoutes = (page: Page) => page.route("https://no-page.example/", (route) => route.continue())
+
 /** A new window in which the user of this cookie is signed in, and the address of the service. */
 export const openSignedIn = (cookie: string, options: BrowserContextOptions = {}) =>
   Effect.gen(function* () {

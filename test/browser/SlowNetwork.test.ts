@@ -5,7 +5,7 @@ import { actingAs, anEntity, CatalogChange, CatalogChanges, Drafts } from "../..
 import { aMerchant } from "../console/Merchant.ts"
 import { PagesServer } from "../oauth/PagesServer.ts"
 import { chromiumIsThere } from "./Chromium.ts"
-import { assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
+import { allowRoutes, assertAccessible, assertNoComplaints, openSignedIn } from "./PlaywrightBrowser.ts"
 
 /** Holds the requests of a page to these addresses until `release`, which lets later ones pass at once. `first`: the first of them. */
 const hold = async (page: Page, address: RegExp, isHeld: (request: Request) => boolean = () => true) => {
@@ -59,7 +59,10 @@ const theStove = Effect.gen(function* () {
   }).pipe(actingAs(actor))
   const window = yield* openSignedIn(merchant.cookie)
   const { page } = window
-  yield* Effect.promise(() => page.goto(`${window.base}/entity?id=${stove}`))
+  yield* Effect.promise(async () => {
+    await allowRoutes(page)
+    await page.goto(`${window.base}/entity?id=${stove}`)
+  })
   const valueOf = (key: string) =>
     Effect.flatMap(Drafts, (drafts) => drafts.get(stove, null)).pipe(
       Effect.map(({ attributes }) => attributes.find((each) => each.key === key)?.value),

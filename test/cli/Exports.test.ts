@@ -165,7 +165,10 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
           [["jsonl", "--id", id, "--vendor", "Fell"], "Give ids or filters, not both."],
           [["jsonl", "--vendor", "Fell"], "The filters find no product."],
           [["csv", "--store", "files.example", "--tag", "wet"], "The filters find no product."],
-          [["jsonl", "--on", "nowhere.example"], "No store nowhere.example is linked: see `catalog store list`."]
+          [
+            ["jsonl", "--on", "nowhere.example"],
+            `No store nowhere.example is linked: see \`catalog store list ${named.join(" ")}\`.`
+          ]
         ] as const)
           assert.strictEqual(yield* refusal("export", ...args, "--out", join(folder, "refused"), ...named), words)
         rmSync(out)
@@ -279,7 +282,7 @@ describe.skipIf(!serverAnswers)("exports on the command line", () => {
         assert.isFalse(existsSync(busy))
         assert.strictEqual(
           yield* refusal("export", "csv", "--store", "nowhere.example", ...named),
-          "No store nowhere.example is linked: see `catalog store list`."
+          `No store nowhere.example is linked: see \`catalog store list ${named.join(" ")}\`.`
         )
       })
     )

@@ -112,7 +112,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         ])
         assert.deepStrictEqual(yield* said("store", "unlink", "shop.example.com"), [
           `Unlinked shop.example.com (${store.store_id}): 4 entities have no version on it any more.`,
-          "Nothing is lost: `catalog store link shop.example.com` restores all versions.",
+          "Only a saved token or saved credentials are deleted: `catalog store link shop.example.com` restores all versions.",
           ""
         ])
         assert.deepStrictEqual(yield* json("store", "link", "shop.example.com"), store)
@@ -192,7 +192,7 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
     it.effect("imports publication and status of products, and names ignored columns", () =>
       Effect.gen(function* () {
         const DATABASE_URL = Redacted.value(yield* TestDatabaseUrl)
-        const { json, said } = commandsWith({ DATABASE_URL })
+        const { json, refusal, said } = commandsWith({ DATABASE_URL })
         const { account_id: account } = yield* json("account", "create", "--name", "Hidden")
         yield* json("store", "link", "hidden.example.com", "--account", account)
         const file = join(folder, "hidden.csv")
@@ -218,6 +218,16 @@ describe.skipIf(!serverAnswers)("importing on the command line", () => {
         assert.include(review, "and 6 more; a publish does not change them in the shop\n")
         const { imports } = yield* json("import", "list", "--account", account)
         const [{ import_id, ignored_columns, unpublished }] = imports
+        // The next command of a refusal names the account, in the output for programs too.
+        assert.strictEqual(
+          yield* refusal(...importing),
+          `import ${import_id} is under review: accept it with \`catalog import accept ${import_id} --account ${account}\` or discard it with \`catalog import discard ${import_id} --account ${account}\` first`
+        )
+        const elsewhere = yield* refusal("import", "refresh", "--store", "none.example", `--account=${account}`)
+        assert.strictEqual(
+          elsewhere,
+          `store: no store none.example is linked; see \`catalog store list --account ${account}\``
+        )
         assert.deepStrictEqual([unpublished, ignored_columns.length], [1, 16])
         yield* json("import", "accept", import_id, "--account", account)
         const statuses = yield* Effect.promise(async () => {

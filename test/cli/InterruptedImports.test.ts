@@ -136,7 +136,7 @@ describe("an import by a command while a server holds the embedded database", ()
     assert.deepStrictEqual(await run("import", "csv", file, "--store", "us.example"), {
       code: 1,
       stdout: "",
-      stderr: `import ${id} is under review: accept it with \`catalog import accept ${id}\` or discard it with \`catalog import discard ${id}\` first\n`
+      stderr: `import ${id} is under review: accept it with \`catalog import accept ${id} --account ${account}\` or discard it with \`catalog import discard ${id} --account ${account}\` first\n`
     })
     assert.strictEqual((await run("import", "discard", id)).code, 0)
     const demo = JSON.parse((await Effect.runPromise(catalog(["demo", "--json"], { DATA_DIR }))).stdout)

@@ -142,7 +142,7 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
 
         assert.match(
           yield* said("store", "unlink", europe),
-          /^Unlinked tern\.demo\.example \(\S+\): 6 entities have no version on it any more\.\nNothing is lost: /
+          /^Unlinked tern\.demo\.example \(\S+\): 6 entities have no version on it any more\.\nOnly a saved token or saved credentials are deleted: /
         )
         assert.match(
           yield* said("store", "link", europe),
@@ -308,7 +308,7 @@ describe.skipIf(!serverAnswers)("jobs on the command line", () => {
         )
         assert.strictEqual(
           yield* refusal("import", "csv", file, "--store", "files.example", ...named),
-          `import ${id} is paused while it is applied: continue it with \`catalog jobs resume ${id}\` or end it with \`catalog jobs cancel ${id}\` first`
+          `import ${id} is paused while it is applied: continue it with \`catalog jobs resume ${id} --account ${account}\` or end it with \`catalog jobs cancel ${id} --account ${account}\` first`
         )
         assert.match(yield* said("jobs", "resume", id, ...named), /^Resumed: Import hats\.csv into files\.example\./)
         assert.deepInclude(yield* json("jobs", "cancel", id, ...named), { id, state: "cancelled", done: 0 })

@@ -180,16 +180,19 @@ describe.skipIf(!serverAnswers)("platform commands", () => {
         )
         assert.strictEqual(
           yield* refusal("platform", "show", id, "--store", tern, "--account", other),
-          `No store ${tern} is linked: see \`catalog store list\`.`
+          `No store ${tern} is linked: see \`catalog store list --account ${other}\`.`
         )
         yield* said("platform", "fail", "--store", tern, ...mine)
         assert.strictEqual(
           yield* refusal(...show),
-          "The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of `catalog platform fail`; `catalog platform repair` repairs it."
+          `The store's platform refused the request (DEMO_REFUSED): The demo shop refuses because of \`catalog platform fail ${mine.join(" ")}\`; \`catalog platform repair ${mine.join(" ")}\` repairs it.`
         )
         yield* said("platform", "repair", "--store", tern, ...mine)
         yield* said("store", "unlink", tern, ...mine)
-        assert.strictEqual(yield* refusal(...show), `No store ${tern} is linked: see \`catalog store list\`.`)
+        assert.strictEqual(
+          yield* refusal(...show),
+          `No store ${tern} is linked: see \`catalog store list ${mine.join(" ")}\`.`
+        )
         assert.match(yield* misuse("platform", "show", id, ...mine), /--store/)
       })
     )

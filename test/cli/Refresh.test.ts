@@ -166,7 +166,7 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
         ])
           assert.strictEqual(
             yield* refusal(...accepting),
-            `Nothing was written, and import ${id} is still under review: 2 conflicts are undecided (1, 2): decide with \`catalog import decide ${id} 1 keep_draft\`, or accept with --take-store or --keep-drafts for all of them. For example: catalog import accept ${id} --take-store`
+            `Nothing was written, and import ${id} is still under review: 2 conflicts are undecided (1, 2): decide with \`catalog import decide ${id} 1 keep_draft\`, or accept with --take-store or --keep-drafts for all of them. For example: \`catalog import accept ${id} --take-store\``
           )
         assert.strictEqual(
           yield* refusal("import", "accept", id, "--take-store", "--keep-drafts"),
@@ -220,7 +220,7 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
         const emptied = refused.split(" ").at(-2) ?? ""
         assert.strictEqual(
           refused,
-          `Nothing was written, and import ${emptied} is still under review: 3 products, variants, collections and files are no longer in ${domain}: see \`catalog import show ${emptied}\`, and accept with --remove to take them off the store. For example: catalog import accept ${emptied} --remove`
+          `Nothing was written, and import ${emptied} is still under review: 3 products, variants, collections and files are no longer in ${domain}: see \`catalog import show ${emptied}\`, and accept with --remove to take them off the store. For example: \`catalog import accept ${emptied} --remove\``
         )
         assert.deepInclude(yield* json("import", "show", emptied), { phase: "reviewing", unlinked: 3, applied: 0 })
         assert.deepInclude(yield* json("import", "accept", emptied, "--remove"), {
@@ -269,7 +269,7 @@ describe.skipIf(!serverAnswers)("import refresh", () => {
         ])
           assert.strictEqual(
             yield* refusal(...accepting),
-            `Nothing was written, and import ${leaving} is still under review: 11 products, variants, collections and files are no longer in ${domain}: see \`catalog import show ${leaving}\`, and accept with --remove to take them off the store. For example: catalog import accept ${leaving} --remove`
+            `Nothing was written, and import ${leaving} is still under review: 11 products, variants, collections and files are no longer in ${domain}: see \`catalog import show ${leaving}\`, and accept with --remove to take them off the store. For example: \`catalog import accept ${leaving} --remove\``
           )
         assert.deepInclude(yield* json("import", "show", leaving), { phase: "reviewing", unlinked: 11, applied: 0 })
         assert.lengthOf(yield* onStore, 14)

@@ -148,7 +148,7 @@ layer(PagesServer, { excludeTestServices: true })("linking and unlinking a store
       const question = yield* assertPage(`/stores/unlink?id=${shop.id}`, cookie)
       assert.strictEqual(
         textOf(question),
-        `Unlink Tarn &amp; Tern? Its items leave this store here, and nothing is published to it any more. The store itself does not change. Nothing is lost: link ${shop.domain} again, and everything is restored. Unlink the store Cancel`
+        `Unlink Tarn &amp; Tern? Its items leave this store here, and nothing is published to it any more. The store itself does not change. Only a saved token or saved credentials are deleted: link ${shop.domain} again, and everything else is restored. Unlink the store Cancel`
       )
       const { hidden } = sectionsOf(question.text, "/stores/unlink")
       assert.deepStrictEqual(hidden, { csrf, id: shop.id })

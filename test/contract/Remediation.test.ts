@@ -260,6 +260,7 @@ for (const engine of featureServiceEngines) {
                 misfit(`field: is read-only; ${allowed.product}, care.note, spec.new`)
               ],
               [{ ...good, field: "tags", value: "a, b" }, misfit("value: must be a JSON list of strings")],
+              [{ ...good, field: "tags", value: "[ ]" }, misfit("value: must not be empty: it needs an item")],
               [{ ...good, value: "a\nb" }, misfit("value: must be one line of text")],
               [{ ...good, value: "a\u0000b" }, misfit("value: must not contain U+0000")],
               [{ ...good, value: "\ud800" }, misfit("value: must not contain lone surrogates")],

@@ -2,7 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { isEmptyValue } from "../../src/model/Emptiness.ts"
+import { emptyList, isEmptyValue } from "../../src/model/Emptiness.ts"
 import { fits, type KeyRule, ruleOfDefinition } from "../../src/model/KeyRule.ts"
 import { builtInRules } from "../../src/model/KeyRules.ts"
 import { measurementTypes } from "../../src/model/Measurement.ts"
@@ -324,6 +324,25 @@ for (const engine of engines) {
           report(`Empty HTML on ${engine.name}`, { texts: some.length, empty })
           assert.isAbove(empty, texts / 50)
           assert.deepStrictEqual(wrong, [], `seed ${seed}`)
+        })
+      )
+
+      it.effect("on lists without items", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const lists = ["", "[]", " [\t]\n", '[""]', "[[]]", "[", "[]]", "[\u00a0]", "none"]
+          const rows = yield* sql`
+            SELECT is_empty_text(c) OR c ~ ${emptyList} AS empty
+            FROM json_array_elements_text(${JSON.stringify(lists)}::json) WITH ORDINALITY AS t (c, n) ORDER BY n`
+          assert.deepStrictEqual(
+            lists.filter((_, index) => rows[index]?.empty === true),
+            ["", "[]", " [\t]\n"]
+          )
+          assert.deepStrictEqual(
+            lists.filter((list) => isEmptyValue("list.single_line_text_field", list)),
+            ["", "[]", " [\t]\n"]
+          )
+          assert.isFalse(isEmptyValue("single_line_text_field", "[]"))
         })
       )
 

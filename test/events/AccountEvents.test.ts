@@ -2,6 +2,7 @@ import { SqlClient } from "@effect/sql"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { RateBudget } from "../../src/budgets/RateBudget.ts"
+import { ListeningLost } from "../../src/database/Notifications.ts"
 import { Transaction } from "../../src/database/Transaction.ts"
 import { AccountEvents, defaultEventTimes, type EventTimes } from "../../src/events/AccountEvents.ts"
 import { AccountEventsRepo } from "../../src/events/AccountEventsRepo.ts"
@@ -13,6 +14,7 @@ import { PublicationsRepo } from "../../src/publishing/PublicationsRepo.ts"
 import { Publishing } from "../../src/publishing/Publishing.ts"
 import { RepositoriesOnDatabase, Services } from "../../src/Services.ts"
 import { actingAs, anAccount, anEntity, Stores } from "../../src/testing/index.ts"
+import { warningLog } from "../support/ErrorLog.ts"
 import { engines } from "../support/TestDatabase.ts"
 
 const times: EventTimes = { ...defaultEventTimes, pollInterval: "50 millis", collect: "20 millis" }
@@ -176,6 +178,43 @@ describe("if one account cannot be read", () => {
           AccountEvents.layer(undefined, times).pipe(Layer.provide(Layer.succeed(AccountEventsRepo, repo)))
         )
       )
+    })
+  )
+})
+
+describe("if the database cannot be listened to", () => {
+  it.scopedLive("the log has the reason once, and again after the process has listened", () =>
+    Effect.gen(function* () {
+      // The connection is refused twice, then opened and lost, and refused again.
+      const ends = ["refused", "refused", "lost", "refused"]
+      const log = warningLog()
+      let attempts = 0
+      const repo: AccountEventsRepo["Type"] = {
+        listen: (_channel, _onNotification, onListening) =>
+          Effect.suspend(() => {
+            const reason = ends[attempts++]
+            if (reason === undefined) return Effect.never
+            const lost = new ListeningLost({ reason })
+            return reason === "lost" ? Effect.zipRight(onListening, lost) : lost
+          }),
+        read: () => Effect.succeed({ publish: "", import: "", job: "", drop: "", scan: "" }),
+        watch: () => Effect.void,
+        transactions: Effect.succeed({ oldest: 0n, next: 0n })
+      }
+      yield* Effect.gen(function* () {
+        yield* aStream(AccountId.make("0d0e0a0d-0000-4000-8000-000000000001"))
+        while (attempts <= ends.length) yield* Effect.sleep("5 millis")
+      }).pipe(
+        Effect.provide(
+          AccountEvents.layer(undefined, { ...times, retry: "1 millis" }).pipe(
+            Layer.provide([Layer.succeed(AccountEventsRepo, repo), log.layer])
+          )
+        )
+      )
+      assert.deepEqual(log.warnings, [
+        "The connection that listens for changes cannot be opened, so the process polls for changes: refused",
+        "The connection that listens for changes is lost, so the process polls for changes: lost"
+      ])
     })
   )
 })

@@ -349,7 +349,6 @@ export const messages: ReadonlyArray<Sentence> = [
   "the database refused a value ({code})",
   "The import was interrupted.",
   "Nobody accepted or discarded it within 7 days.",
-  "no store {domain} is linked",
   "{domain} {problem}: import its product export instead",
   "{value} does not fit the definition of {key} ({type}): it {problem}. Correct the cell, or change the definition in the shop or in this service.",
   "Line {line}, column {column}: {reason}",

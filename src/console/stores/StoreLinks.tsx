@@ -129,7 +129,7 @@ export const storeLinks: Surface<PlatformRegistry | Stores | PageServices> = sur
               section={paths.stores}
               title={t("Unlink {store}?", { store: store.name })}
               question={t(
-                "Its items leave this store here, and nothing is published to it any more. The store itself does not change. Nothing is lost: link {domain} again, and everything is restored.",
+                "Its items leave this store here, and nothing is published to it any more. The store itself does not change. Only a saved token or saved credentials are deleted: link {domain} again, and everything else is restored.",
                 { domain: store.domain }
               )}
               action={paths.unlinkStore}

@@ -1,12 +1,21 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { EntityKind } from "../../model/Attribute.ts"
+import { emptyList } from "../../model/Emptiness.ts"
 import { compareFields } from "../../model/FieldOrder.ts"
 import { type CompletenessLevel, type CompletenessRules, fieldType, kindsWith } from "../Health.ts"
 import type { Scan, ScanParts } from "./ScanParts.sql.ts"
 
 /** Store versions in which a required or recommended field is empty. */
 export const makeCompletenessScan = (sql: SqlClient, { inherits, overridden }: ScanParts): Scan => {
+  /** As `isEmptyValue`. */
+  const isEmpty = (type: string, value: Fragment): Fragment =>
+    type === "html"
+      ? sql`is_empty_html(${value})`
+      : type.startsWith("list.")
+        ? sql`(is_empty_text(${value}) OR ${value} ~ ${emptyList})`
+        : sql`is_empty_text(${value})`
+
   /** The required or recommended fields that are empty, by kind. */
   const emptyFields = (
     rules: CompletenessRules,
@@ -24,10 +33,8 @@ export const makeCompletenessScan = (sql: SqlClient, { inherits, overridden }: S
           kinds.map(
             (kind) => sql`
           WHEN ${kind} THEN array_remove(ARRAY[${sql.csv(
-            fieldsOf(kind).map((field) =>
-              fieldType(kind, field) === "html"
-                ? sql`CASE WHEN is_empty_html(${valueOf(field)}) THEN ${field}::text END`
-                : sql`CASE WHEN is_empty_text(${valueOf(field)}) THEN ${field}::text END`
+            fieldsOf(kind).map(
+              (field) => sql`CASE WHEN ${isEmpty(fieldType(kind, field), valueOf(field))} THEN ${field}::text END`
             )
           )}], NULL)`
           )
