@@ -7,6 +7,7 @@ import { type DecidedRemovals, decideAddition, movedMeanwhile, type PartsMoved }
 import { FoundEntities } from "../jobs/FoundEntities.ts"
 import { type DeletedEntity, type JobError, noLongerExists } from "../jobs/Job.ts"
 import { EntityKind } from "../model/Attribute.ts"
+import { isMetafieldKey } from "../model/Definition.ts"
 import type { NotFound, ValidationFailed } from "../model/Errors.ts"
 import { EntityId, StoreId } from "../model/Ids.ts"
 import type { KeyRules } from "../model/KeyRules.ts"
@@ -110,18 +111,25 @@ const doesExist = ({ id, revision }: BulkItem, locked: LockedCatalog) =>
 
 type Change<Tag extends BulkChange["_tag"]> = Extract<BulkChange, { readonly _tag: Tag }>
 
+/** Whether a change removes values of a metafield that has no definition any more. */
+export const removesUndefined = (kind: EntityKind, { key, value }: Change<"SetField">, rules: KeyRules): boolean =>
+  value === null && isMetafieldKey(key) && rules.find(kind, key) === undefined
+
 export const fieldDecision = (
   kind: EntityKind,
-  { key, storeId, value }: Change<"SetField">,
+  change: Change<"SetField">,
   rules: KeyRules,
   locked: LockedCatalog
 ): DecideItem =>
   unlessChanged(locked, ({ id, revision }) => {
+    const { key, storeId, value } = change
     const update = { draft_revision: revision, attributes: [{ key, value }] }
-    return Either.mapBoth(decideUpdate(id, { storeId }, update, rules)(locked), {
-      onLeft: (refusal) => wordsOf(kind, refusal),
-      onRight: ({ changes }) => changes
-    })
+    const decided = decideUpdate(id, { storeId }, update, rules)(locked)
+    if (Either.isRight(decided)) return Either.right(decided.right.changes)
+    // An entity that has no value of the metafield stays as it is.
+    return decided.left._tag === "ValidationFailed" && removesUndefined(kind, change, rules)
+      ? Either.right([])
+      : Either.left(wordsOf(kind, decided.left))
   })
 
 /** An addition overwrites nothing, so it is based on no revision. */

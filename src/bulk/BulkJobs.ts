@@ -36,6 +36,7 @@ import {
   nameOf,
   noRevision,
   removalDecision,
+  removesUndefined,
   storeOf
 } from "./BulkChange.ts"
 import { BulkItemsRepo } from "./BulkItemsRepo.ts"
@@ -248,6 +249,7 @@ const make = Effect.gen(function* () {
     if (storeId !== null) yield* stores.find(storeId)
     if (change._tag !== "SetField") return
     const rules = yield* definitions.rulesFor(accountId, kind, [change.key])
+    if (removesUndefined(kind, change, rules)) return
     const misfit = misfitOfField(kind, change.key, change.value ?? "", rules, [])
     if (misfit !== undefined) return yield* ValidationFailed.at(misfit.at, misfit.message)
   })

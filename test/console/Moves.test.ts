@@ -241,6 +241,10 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
       const cursor = /cursor=([^"&]+)/.exec(start.text)?.[1] ?? assert.fail("no next page")
       const page = yield* ask(`${address}&cursor=${cursor}`, { cookie })
       assert.deepStrictEqual(titlesIn(page), ["P101", "P102"])
+      const back =
+        /href="([^"]*)">First page/.exec(page.text)?.[1]?.replaceAll("&amp;", "&") ?? assert.fail("no way back")
+      assert.notInclude(start.text, "First page")
+      assert.deepStrictEqual(titlesIn(yield* ask(back, { cookie })), titlesIn(start))
       const last = first(products, 101)
       assert.match(page.text, /<input type="text"[^>]* value="102"[^>]* aria-label="Position of P102"/)
       const moved = yield* send(`${last} up`, { cursor: decodeURIComponent(cursor) })
@@ -269,6 +273,10 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
       const page = yield* ask(`${address}&search=P10`, { cookie })
       assert.deepStrictEqual(offeredIn(page), [])
       assert.include(mainOf(page), "No products were found that can be added.")
+      // A later page cannot say that there are none.
+      const later = yield* ask(`${address}&search=P10&from=0`, { cookie })
+      assert.notInclude(mainOf(later), "No products were found that can be added.")
+      assert.include(later.text, `search=P10#add">First page`)
     })
   )
 
@@ -318,7 +326,7 @@ layer(PagesServer, { excludeTestServices: true })("the order of variants and pro
       assert.lengthOf(titlesIn(yield* followed(cookie, gone)), 52)
       // Links and the search keep the part of the other list.
       const links = [...page.text.matchAll(/href="([^"]*)#add"/g)].map(([, to]) => to?.replaceAll("&amp;", "&") ?? "")
-      assert.lengthOf(links, 1)
+      assert.lengthOf(links, 2)
       for (const to of links) assert.include(to, `cursor=${encodeURIComponent(cursor)}`)
     })
   )

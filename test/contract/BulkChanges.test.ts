@@ -288,6 +288,37 @@ for (const engine of serviceEngines) {
         )
       )
 
+      it.effect("values of a metafield whose definition was deleted are removed, but not set", () =>
+        inShop(({ a, lamp, stove, tent }) =>
+          Effect.gen(function* () {
+            const definitions = yield* OwnDefinitions
+            const given = { owner_type: "product", key: "care.gone", type: "number_integer" } as const
+            yield* definitions.create(given)
+            yield* run([tent], setField("care.gone", "1"))
+            yield* run([stove], setField("care.gone", "2", a.id))
+            yield* definitions.delete(given)
+            assert.match(
+              JSON.stringify(yield* issuesOf(begin([tent], setField("care.gone", "3")))),
+              /"path":"field","message":"is an unknown key/
+            )
+            const counts = (...ran: Parameters<typeof run>) => Effect.map(run(...ran), ({ result }) => result)
+            const all = [tent, stove, lamp]
+            const one = { changed: 1, unchanged: 2, refused: 0 }
+            assert.deepStrictEqual(yield* counts(all, setField("care.gone", null)), one)
+            assert.deepStrictEqual(yield* counts([tent, stove], setField("care.gone", null, a.id)), {
+              ...one,
+              unchanged: 1
+            })
+            assert.deepStrictEqual(yield* counts(all, setField("care.gone", null)), {
+              ...one,
+              changed: 0,
+              unchanged: 3
+            })
+            for (const id of [tent, stove]) assert.isUndefined((yield* valueOf(id, "care.gone", a.id)).value)
+          })
+        )
+      )
+
       it.effect("refusals at the begin name what is wrong, and begin no job", () =>
         inShop(({ a, tent }) =>
           Effect.gen(function* () {

@@ -11,6 +11,7 @@ import { Frame, Hidden, HiddenFields, Note, Refusal } from "../Frame.tsx"
 import type { Saying } from "../languages/Words.tsx"
 import { placeText } from "../lists/ListOrder.ts"
 import { countOf, EntityLink, titleOr } from "../Naming.tsx"
+import { PageLinks } from "../PageLinks.tsx"
 import { collectionProductsOf, paths } from "../Paths.ts"
 import type { PictureAddress } from "../pictures/PictureAddresses.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
@@ -235,7 +236,11 @@ const Found = (content: Content) => {
       </form>
       {found.rows.length === 0 ? (
         <p class="quiet" role="status">
-          {t("No products were found that can be added.")}
+          {t(
+            found.next === undefined && shown.from === ""
+              ? "No products were found that can be added."
+              : "There is nothing on this page."
+          )}
         </p>
       ) : (
         <form method="post" action={paths.collectionProducts}>
@@ -253,11 +258,14 @@ const Found = (content: Content) => {
           </fieldset>
         </form>
       )}
-      {found.next !== undefined && (
-        <p>
-          <a href={`${addressOf(record.id, { ...shown, from: placeText(found.next) })}#add`}>{t("Next page")}</a>
-        </p>
-      )}
+      <PageLinks
+        first={shown.from === "" ? undefined : `${addressOf(record.id, { ...shown, from: "" })}#add`}
+        next={
+          found.next === undefined
+            ? undefined
+            : `${addressOf(record.id, { ...shown, from: placeText(found.next) })}#add`
+        }
+      />
     </section>
   )
 }
@@ -284,11 +292,10 @@ export const CollectionProductsPage = (content: Content) => {
         </h2>
         {record.productsCount === 0 && <p class="quiet">{t("There is no product in the collection yet.")}</p>}
         {members.length > 0 && <Members {...content} />}
-        {next !== undefined && (
-          <p>
-            <a href={addressOf(record.id, { ...shown, cursor: next })}>{t("Next page")}</a>
-          </p>
-        )}
+        <PageLinks
+          first={shown.cursor === "" ? undefined : addressOf(record.id, { ...shown, cursor: "" })}
+          next={next && addressOf(record.id, { ...shown, cursor: next })}
+        />
       </section>
       <Found {...content} />
       <script type="module" src={assetPaths.ticks} />

@@ -3,6 +3,7 @@ import { FieldMisfit, fieldState, type Misfit } from "../Field.tsx"
 import { Hidden } from "../Frame.tsx"
 import { Icon } from "../Icon.tsx"
 import { placeText } from "../lists/ListOrder.ts"
+import { PageLinks } from "../PageLinks.tsx"
 import { paths } from "../Paths.ts"
 import { Thumbnail } from "../pictures/Thumbnail.tsx"
 import { useWords } from "../Viewer.tsx"
@@ -43,6 +44,7 @@ export const PicturePicker = (props: GalleryProps) => {
         }
   const isInGallery = (id: string) => sheet.gallery.some(({ mediaId }) => mediaId === id)
   const opened = { [galleryFields.picks]: "yes", ...(picker.find !== "" && { [galleryFields.find]: picker.find }) }
+  const to = (parameters: Readonly<Record<string, string>>) => `${viewPath(view, parameters)}#picker`
   const rows = found?.rows ?? []
   return (
     <section id="picker" aria-labelledby="picker-name" class="sheet">
@@ -96,13 +98,10 @@ export const PicturePicker = (props: GalleryProps) => {
           })}
         </ul>
       </form>
-      {found?.next !== undefined && (
-        <p>
-          <a href={`${viewPath(view, { ...opened, [galleryFields.from]: placeText(found.next) })}#picker`}>
-            {t("Next page")}
-          </a>
-        </p>
-      )}
+      <PageLinks
+        first={picker.from === undefined ? undefined : to(opened)}
+        next={found?.next === undefined ? undefined : to({ ...opened, [galleryFields.from]: placeText(found.next) })}
+      />
     </section>
   )
 }
