@@ -121,6 +121,24 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
         assert.deepStrictEqual([deleted.status, deleted.headers.get("location")], [303, "/products?note=view-deleted"])
       }
       assert.lengthOf(viewsOn(yield* ask("/products", { cookie })), 19)
+
+      // Another page that was open saved the same filters: each view can be deleted.
+      yield* send("/views/save", { name: "Again", query: "vendor=2" })
+      const both = yield* assertPage("/products?vendor=2", cookie)
+      assert.deepStrictEqual(
+        [...both.text.matchAll(/Delete the view <bdi>([^<]*)</g)].map(([, name]) => name),
+        ["Again", "View 2"]
+      )
+      // A view whose page is refused could not be deleted.
+      for (const [query, message] of [
+        [`vendor=${"x".repeat(201)}`, "A search or filter has at most 200 characters."],
+        ["search=%00", "must not contain U+0000"]
+      ] as const) {
+        const refused = yield* send("/views/save", { name: "Never", query })
+        assert.strictEqual(refused.status, 400)
+        assert.include(textOf(refused), message)
+      }
+      assert.notInclude((yield* ask("/products", { cookie })).text, "Never")
     })
   )
 

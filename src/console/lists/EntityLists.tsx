@@ -66,6 +66,15 @@ export const entityLists: Surface<MerchantLists | Pictures | SavedViews | Stores
 
     const viewsOf = ({ accountId, userId }: Visitor, kind: EntityKind) => ({ accountId, userId, list: kind })
 
+    /** Reads a page of a list. Fails if a search or filter is too long or malformed. */
+    const readPage = (kind: EntityKind, query: ListQuery) =>
+      Effect.gen(function* () {
+        const { from, walk, ...typed } = query
+        if (Object.values(typed).some((text) => Array.from(text).length > maxText)) return yield* tooLong(kind)
+        const order = orderOf(query.order)
+        return yield* lists.page(kind, { ...filtersOf(query), from: placeIn(from, order), order, limit: pageSize })
+      })
+
     const show = (
       visitor: Visitor,
       kind: EntityKind,
@@ -73,15 +82,7 @@ export const entityLists: Surface<MerchantLists | Pictures | SavedViews | Stores
       result: { readonly note?: Saying | undefined; readonly refused?: RefusedView } = {}
     ) =>
       Effect.gen(function* () {
-        const { from, walk, ...typed } = query
-        if (Object.values(typed).some((text) => Array.from(text).length > maxText)) return yield* tooLong(kind)
-        const order = orderOf(query.order)
-        const page = yield* lists.page(kind, {
-          ...filtersOf(query),
-          from: placeIn(from, order),
-          order,
-          limit: pageSize
-        })
+        const page = yield* readPage(kind, query)
         return html(
           visitor,
           <EntityListPage
@@ -127,6 +128,8 @@ export const entityLists: Surface<MerchantLists | Pictures | SavedViews | Stores
         Effect.gen(function* () {
           const { kind, name, query } = yield* viewIn(form)
           const { path } = listPages[kind]
+          // A view can be deleted on its page only, so its page must open.
+          yield* readPage(kind, query)
           return yield* views.save(viewsOf(visitor, kind), { name, query: viewQueryOf(query) }).pipe(
             Effect.as(seeOther(`${path}?${viewQueryOf(query)}&note=view-saved`)),
             Effect.catchAll(({ issues: [issue] }) =>

@@ -41,7 +41,8 @@ export const ViewBar = (content: Content) => {
   const { kind, query, refused, views } = content
   const { path } = listPages[kind]
   const current = viewQueryOf(query)
-  const shown = views.find((view) => view.query === current)
+  // Two pages that were opened before can save the same filters.
+  const shown = views.filter((view) => view.query === current)
   if (views.length === 0 && current === "") return null
   return (
     <div class="views">
@@ -49,23 +50,23 @@ export const ViewBar = (content: Content) => {
         <ul class="chips" aria-label={t("Saved views")}>
           {views.map((view) => (
             <li key={view.name}>
-              <a class="chip" href={`${path}?${view.query}`} aria-current={view === shown ? "true" : undefined}>
+              <a class="chip" href={`${path}?${view.query}`} aria-current={shown.includes(view) ? "true" : undefined}>
                 <bdi>{view.name}</bdi>
               </a>
             </li>
           ))}
         </ul>
       )}
-      {shown !== undefined && (
-        <form method="post" action={paths.deleteView}>
+      {shown.map(({ name }) => (
+        <form key={name} method="post" action={paths.deleteView}>
           <Fields {...content} />
-          <input type="hidden" name="name" value={shown.name} />
+          <input type="hidden" name="name" value={name} />
           <button type="submit" class="plain">
-            {t("Delete the view")}
+            {t("Delete the view")} {shown.length > 1 && <bdi>{name}</bdi>}
           </button>
         </form>
-      )}
-      {shown === undefined && current !== "" && (
+      ))}
+      {shown.length === 0 && current !== "" && (
         <details open={refused !== undefined}>
           <summary>{t("Save these filters")}</summary>
           <form method="post" action={paths.saveView} class="line">
