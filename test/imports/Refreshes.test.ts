@@ -813,7 +813,7 @@ for (const engine of featureEngines)
             )
             const refusal = (domain: string) =>
               Effect.map(Effect.flip(imports.startRefresh(domain)), ({ message }) => message)
-            assert.strictEqual(yield* refusal("nowhere.example"), "store: no store nowhere.example is linked")
+            assert.strictEqual(yield* refusal("nowhere.example"), "store: no store nowhere.example is linked; see `catalog store list`")
             assert.strictEqual(
               yield* refusal("files.example"),
               "store: files.example has no platform: import its product export instead"
@@ -831,7 +831,7 @@ for (const engine of featureEngines)
               Effect.map(Effect.flip(effect), ({ message }) => message)
             assert.strictEqual(
               yield* refusal(imports.refresh("nowhere.example", quiet).pipe(actingAs(actor))),
-              "store: no store nowhere.example is linked"
+              "store: no store nowhere.example is linked; see `catalog store list`"
             )
             assert.strictEqual(
               yield* refusal(imports.refresh("files.example", quiet).pipe(actingAs(actor))),
