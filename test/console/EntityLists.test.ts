@@ -25,7 +25,11 @@ layer(PagesServer, { excludeTestServices: true })("the lists of products", (it) 
       const found = yield* ask("/products?search=tent-S", { cookie })
       assert.deepStrictEqual(namesOf(found.text), ["The tent"])
       assert.include(found.text, 'name="search" value="tent-S"')
-      assert.include(textOf(yield* ask("/products?search=nowhere", { cookie })), "Nothing was found. Show all")
+      const nothing = yield* ask("/products?search=nowhere&order=title", { cookie })
+      assert.include(textOf(nothing), "Nothing was found. Show all")
+      // Filters are cleared, and the order stays.
+      for (const words of ["Show all", "Clear all"])
+        assert.include(nothing.text, `href="/products?order=title">${words}</a>`)
       for (const id of [tent, tent.toUpperCase(), ` ${tent} `]) {
         const answer = yield* ask(`/products?${new URLSearchParams({ search: id })}`, { cookie })
         assert.deepStrictEqual([answer.status, answer.headers.get("location")], [303, `/entity?id=${tent}`])

@@ -813,7 +813,10 @@ for (const engine of featureEngines)
             )
             const refusal = (domain: string) =>
               Effect.map(Effect.flip(imports.startRefresh(domain)), ({ message }) => message)
-            assert.strictEqual(yield* refusal("nowhere.example"), "store: no store nowhere.example is linked; see `catalog store list`")
+            assert.strictEqual(
+              yield* refusal("nowhere.example"),
+              "store: no store nowhere.example is linked; see `catalog store list`"
+            )
             assert.strictEqual(
               yield* refusal("files.example"),
               "store: files.example has no platform: import its product export instead"

@@ -24,7 +24,7 @@ import { fields } from "../selections/SelectionForm.ts"
 import { selectedPrefix } from "../stores/PublishStorePage.tsx"
 import { type ColumnSort, Table } from "../Table.tsx"
 import { Allowed, useWords } from "../Viewer.tsx"
-import { ListFilters, type ListQuery, listAddress } from "./ListFilters.tsx"
+import { ListFilters, type ListQuery, listAddress, unfilteredAddress } from "./ListFilters.tsx"
 import { orderOf } from "./ListOrder.ts"
 import { nextOf, previousOf, totalTextOf } from "./ListWalk.ts"
 import { StoreStates } from "./StoreStates.tsx"
@@ -270,7 +270,9 @@ const Empty = ({ kind, page, query }: Content) => {
       {!isWhole
         ? t("There is nothing on this page.")
         : isFiltered(query)
-          ? t.rich("Nothing was found. <link>Show all</link>", { link: (words) => <a href={path}>{words}</a> })
+          ? t.rich("Nothing was found. <link>Show all</link>", {
+              link: (words) => <a href={unfilteredAddress(path, query)}>{words}</a>
+            })
           : t(none)}
     </p>
   )

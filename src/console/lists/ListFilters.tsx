@@ -101,6 +101,10 @@ export const listAddress = (path: string, { from, walk, ...query }: ListQuery, c
   return parameters.size === 0 ? path : `${path}?${parameters}`
 }
 
+/** The address of the list without filters, in the same order. */
+export const unfilteredAddress = (path: string, { order }: ListQuery): string =>
+  listAddress(path, order === undefined ? {} : { order })
+
 const missingWords: Readonly<Record<MissingField, Sentence>> = {
   description: "Description",
   vendor: "Vendor",
@@ -198,7 +202,7 @@ const SetFilters = ({
         </li>
       ))}
       <li>
-        <a class="chip" href={path}>
+        <a class="chip" href={unfilteredAddress(path, query)}>
           {t("Clear all")}
         </a>
       </li>
