@@ -18,7 +18,7 @@ import {
   titleByOptions
 } from "../model/ProductOptions.ts"
 import { handleOf } from "../model/SameValue.ts"
-import { textMisfit } from "../model/Text.ts"
+import { isInvisible, textMisfit } from "../model/Text.ts"
 import { CatalogChange, type LockedCatalog } from "./CatalogChange.ts"
 import { typesFor, unlessAny } from "./DraftWrite.ts"
 import { decideCopy } from "./ProductCopy.ts"
@@ -76,9 +76,6 @@ const issuesOf = (kind: EntityKind, edits: Edits, rules: KeyRules) => {
   const texts = textIssues(edits)
   return texts.length > 0 ? texts : attributeIssues(kind, edits, rules, [])
 }
-
-/** Whether nobody sees anything of a text: it has only blanks and invisible characters. */
-const isInvisible = (text: string) => /^[\s\p{Cf}\p{DI}]*$/u.test(text)
 
 /** The issues of an entity that needs a title. */
 const titledIssues = (kind: EntityKind, edits: Edits, rules: KeyRules): ReadonlyArray<Issue> => [

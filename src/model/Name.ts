@@ -1,3 +1,5 @@
+import { isInvisible } from "./Text.ts"
+
 /** Maximum characters of the name of an account or a key. */
 const maxCharacters = 200
 
@@ -11,6 +13,7 @@ const forbidden = /[\p{Cc}\p{Cs}\u2028\u2029\uFFFD]/u
 export const nameMisfit = (name: string): string | undefined => {
   const length = [...name].length
   if (length < 1 || length > maxCharacters) return `must have 1 to ${maxCharacters} characters`
+  if (isInvisible(name)) return "must not be empty"
   return forbidden.test(name) ? "must be one line of valid text" : undefined
 }
 

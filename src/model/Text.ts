@@ -5,3 +5,6 @@ export const textMisfit = (text: string): string | undefined =>
     : text.isWellFormed()
       ? undefined
       : "must not contain lone surrogates"
+
+/** Whether nobody sees anything of a text: it has only blanks and invisible characters. */
+export const isInvisible = (text: string): boolean => /^[\s\p{Cf}\p{DI}]*$/u.test(text)
