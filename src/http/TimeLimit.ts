@@ -25,7 +25,9 @@ export const makeTimeLimit = (refuseLate: RefuseLate) =>
         const incoming = toIncomingMessage(request)
         // A body is being read: `readableFlowing` is false while its reader pauses, and null only if there is no reader.
         if (!incoming.complete && incoming.readableFlowing !== null) return limit(state, fiber)
-        const late = new Unavailable()
+        const late = new Unavailable({
+          reason: `The request was not answered within ${bounds[state.bound] / 1_000} s; retry with exponential backoff.`
+        })
         metrics.refusals.of("late").add(1)
         const refused =
           state.refuse === undefined
