@@ -46,7 +46,7 @@ const messageOf = (error: ApiError): string => {
     case "PayloadTooLarge":
       return "The form is too long and was not saved. Go back, shorten it and send it again."
     case "Unavailable":
-      return "The service cannot reach its database at the moment. Try again in a minute."
+      return "The service cannot answer at the moment. Try again in a minute."
     case "InternalError":
       return "Something went wrong on our side. The administrator finds the cause in the log under this number."
     default:

@@ -38,7 +38,7 @@ layer(pages, { excludeTestServices: true })("a page that fails with a defect", (
     Effect.gen(function* () {
       const { cookie } = yield* aUser()
       const answer = yield* ask("/products", { cookie })
-      assertErrorPage(answer, 503, /cannot reach its database/)
+      assertErrorPage(answer, 503, /The service cannot answer at the moment/)
       assert.lengthOf(log.of(answer.headers.get("x-request-id")), 0)
     })
   )

@@ -109,7 +109,7 @@ layer(PagesServer, { excludeTestServices: true })("downloads of the catalog", (i
           assert.match(refused.headers.get("x-request-id") ?? "", /^req_[0-9a-f-]{36}$/)
           assert.strictEqual(
             textOf(refused),
-            "Not available at the moment The service cannot reach its database at the moment. Try again in a minute. To the start page"
+            "Not available at the moment The service cannot answer at the moment. Try again in a minute. To the start page"
           )
         }
       }).pipe(Effect.provide(nodeOf().pipe(Layer.provide(unreachable))))

@@ -30,7 +30,7 @@ const bodyOf = (sent: Sent) =>
 
 /** The page of a refusal with 503. */
 const refusalPage =
-  "Not available at the moment The service cannot reach its database at the moment. Try again in a minute. To the start page"
+  "Not available at the moment The service cannot answer at the moment. Try again in a minute. To the start page"
 
 /** Refusals of pages that are no faults: a form was sent twice, or another job or an import of the account excludes it. */
 const conflicts = [400, 404, 409, 423, 429]

@@ -65,6 +65,7 @@ describe.skipIf(!serverAnswers)("a request that exceeds its time limit", () => {
         assert.strictEqual(page.status, 503)
         assert.match(page.headers["content-type"] ?? "", /^text\/html/)
         assert.match(page.text, /<h1/)
+        assert.include(page.text, "The service cannot answer at the moment. Try again in a minute.")
 
         // The requests have ended, so nothing waits for the lock.
         yield* Effect.promise(async () => {
